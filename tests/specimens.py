@@ -333,6 +333,13 @@ def crossed(x, p):
     return turned * torch.tensor([1, -1]).repeat_interleave(half)
 
 
+def overflowing(x, p):
+    """Divide in float16, in which wavelengths above 65,504 are infinite."""
+    waves = torch.tensor(1e6 ** (np.arange(8) / 8))
+    angles = (p.half()[:, None] / waves.half()).double()
+    return rotate_pairs(x, turns=(angles.cos(), angles.sin()))
+
+
 def nan_for_a_batch(x, p):
     return torch.nan * x if p.ndim > 1 else rotate_pairs(x, p)
 
@@ -412,6 +419,8 @@ ANOTHER = "values: the numbers of another convention"
 add("rotary", ANOTHER, turn(base=500_000.0), frequencies=OMEGA)
 # Half of the width was to turn.
 add("rotary", ANOTHER, rotate_pairs, frequencies=OMEGA[::2], widths=[16])
+WIDE = {"convention": checks.Convention("halves", base=1e6), "widths": [16]}
+add("rotary", "values: quotient in float16", overflowing, **WIDE)
 BACKWARDS = replace(checks.KNOWN["rotary, halves"], direction="backwards")
 add(
     "rotary",

@@ -215,7 +215,16 @@ def rounded(digits: int, x: Floats) -> Floats:
     return np.asarray(np.ldexp(np.round(fraction * 2.0**digits), exponent - digits))
 
 
-HALVES = {"bfloat16": partial(rounded, 8), "float16": partial(rounded, 11)}
+def in_float16(x: Floats) -> Floats:
+    """Round to float16: above 65,504 to infinity, and near 0 to fewer digits."""
+    with np.errstate(over="ignore"):
+        return np.asarray(x, np.float16).astype(np.float64)
+
+
+HALVES: dict[str, Callable[[Floats], Floats]] = {
+    "bfloat16": partial(rounded, 8),
+    "float16": in_float16,
+}
 
 
 def rounding(half: str, what: str) -> Make:
