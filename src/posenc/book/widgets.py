@@ -44,6 +44,7 @@ from posenc.conventions import Convention
 # Of kind and state, beside a stored picture.
 MIME = "application/vnd.posenc.figure+json"
 Floats = NDArray[Any]
+Hands = NDArray[Any]  # complex: right + up i
 # What is drawn, by the names that scripts have for it. "hands" are those of dials, as (up, right):
 # (dials, hands of each, 2).
 Values = dict[str, Any]
@@ -367,8 +368,8 @@ _DISTANCES = np.arange(0.5 - _PLACES, _PLACES - 0.4, 0.25)
 class Turning(_Figure):
     """A query, *ran*, and a key, *dog*: the score of a key at each place, and their dials.
 
-    A hand is a complex number, right + up i. Two hands add their dot product to a score, which is
-    the real part of one times the other's conjugate.
+    Two hands add their dot product to a score. As complex numbers, it is the real part of one times
+    the other's conjugate.
     """
 
     query = _number("query k", 6, 0, _PLACES - 1, 1.0)
@@ -401,12 +402,12 @@ class Turning(_Figure):
             shares -= abs(keys - self.query)[:, None] / 2 / _PAIRS
         return shares
 
-    def _hands_of_query(self) -> Floats:
+    def _hands_of_query(self) -> Hands:
         """Return the query's hands, (1, pairs); turned, it looks three words back."""
         hands = self._hands(np.array([self.query]))
         return hands * np.exp(-3j * self._omega) if self.method == "turned" else hands
 
-    def _hands(self, places: Floats) -> Floats:
+    def _hands(self, places: Floats) -> Hands:
         """Return the hands of a word at each place, (places, pairs)."""
         if self.method == "turned":
             # Trained on eight words, stretched to sixteen.
