@@ -500,7 +500,9 @@ add("bias", "penalty: pass learned=True", buckets(causal=False))
 add("bias", "start: shifted without the mask", shifted, learned=True)
 add("bias", "right: signed", lambda n: 0.25 * offsets(n), causal=True)
 doubled = {"expected": lambda n: -offsets(n), "learned": True}
-add("bias", "values: no known fault", lambda n: -2 * offsets(n), **doubled)
+add("bias", "values: it is 2*right", lambda n: -2 * offsets(n), **doubled)
+swapped = {"expected": buckets(causal=False), "learned": True}
+add("bias", "values: right.T", lambda n: buckets(False)(n).swapaxes(1, 2), **swapped)
 add_all(
     "bias",
     {

@@ -115,12 +115,16 @@ class Bias(Subject):
         """Return what gives the whole bias, whichever trials failed, or "".
 
         The right one is ALiBi's, with its slopes if they are expected, or else the measured ones.
-        Of another that is expected, nothing is known.
+        Of another that is expected, it may be a multiple, or that with query and key swapped.
         """
-        if callable(self.expected):
-            return ""
         # (heads, query, key); all is 0 where a mask hides it.
         given, k = self.square(), offsets(LENGTH)
+        if callable(self.expected):
+            meant = self.square(make=self.expected)
+            parts = {"right": meant, "right.T": meant.swapaxes(1, 2)}
+            fits = fewest_parts(given, parts, CLOSER)
+            is_other = fits and fits[0] != {"right": 1}
+            return f"it is {written(fits[0])}; mind sign and scale" if is_other else ""
         seen = (k <= 0) | (not self.causal)
         # (heads, 1, 1)
         slopes = np.abs(given[:, 1:2, :1])
