@@ -134,13 +134,13 @@ def causes(faults: Iterable[Fault], trials: list[Trial], partly: bool = False) -
     """
     near = tolerance(trials)
     alike: dict[str, list[str]] = {}  # texts, by where
-    for fault in faults:
-        # Some faults divide by zero, as the code that has them does.
-        with np.errstate(all="ignore"):
+    # Some faults divide by zero, as the code that has them does.
+    with np.errstate(all="ignore"):
+        for fault in faults:
             where = rows_explained(fault.make, trials, near)
-        if where is not None and (partly or not where):
-            text = str(replace(fault, name=fault.name + where))
-            alike.setdefault(where, []).append(text)
+            if where is not None and (partly or not where):
+                text = str(replace(fault, name=fault.name + where))
+                alike.setdefault(where, []).append(text)
     texts = alike.get("") or chain.from_iterable(alike.values())
     return "; or ".join(dict.fromkeys(texts))
 
