@@ -180,4 +180,4 @@ lock: .venv ## update uv.lock, and requirements.txt with it (needs a network)
 		sed -E '/^torch==.*\+cpu/d; s/^(torch==[0-9.]+) .*/\1/'; } > requirements.txt
 
 clean: ## remove everything that was built or installed
-	rm -rf _build .venv tools/*/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf _build .venv tools/*/node_modules .pytest_cache .mypy_cache .ruff_cache

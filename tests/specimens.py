@@ -17,11 +17,10 @@ import posenc
 from posenc import (
     alibi_bias,
     checks,
-    rotary_frequencies,
     sinusoidal_encoding,
     t5_buckets,
 )
-from posenc.book import hunt, tiny
+from posenc.book import tiny
 from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 
 SPECIMENS = []  # of `add`
@@ -79,17 +78,6 @@ def detr(n, d):
     return checks.Convention(first=1, step=step).table(n, d)
 
 
-def nearly_halved(n, d):
-    """Even rows aren't quite those of half the position."""
-    k = np.arange(n)
-    return sinusoidal_encoding(k // 2 - 0.1 * (k > 0) * (k % 2 == 0), d)
-
-
-def rounded_by_dtype(n, d, dtype=torch.float32):
-    where = torch.arange(n).to(dtype).double().numpy()
-    return torch.tensor(sinusoidal_encoding(where, d)).to(dtype)
-
-
 MEMORY = np.zeros(500_000, np.float32)
 
 
@@ -108,34 +96,10 @@ def growing(n, d):
     return sinusoidal_encoding(n, d, base=10_000.0 * max(LENGTHS) / 2048)
 
 
-def ending_far_out(n, d):
-    rows = table(n, d)
-    return np.where(np.arange(n)[:, None] < 3000, rows, np.nan)
-
-
 def rising(n, d):
     """In float32, whose rounding is of the great angles."""
     angles = torch.arange(n)[:, None] * 10_000 ** (torch.arange(0, d, 2) / d)
     return torch.stack((angles.sin(), angles.cos()), dim=2).flatten(1)
-
-
-def height(n, d):
-    """As the notes of `check_table` say, of cells that are in the wrong order."""
-    rows, _ = np.indices((n, 3))
-    return sinusoidal_encoding(rows.ravel("F"), d)[::3]
-
-
-GUIDED = checks.KNOWN["guided diffusion"]
-
-
-def repeating(n, d):
-    """The place is told beside the convention of the cause."""
-    return GUIDED.table(n, d)[np.arange(n) % 3]
-
-
-def ahead_if_long(n, d):
-    """Right, but in long calls at position + 5."""
-    return GUIDED.table(n + 5, d)[5 * (n > 1000) :][:n]
 
 
 for name, known in checks.KNOWN.items():
@@ -153,25 +117,20 @@ add_all(
         "repeat: the first result": in_shared_memory,
         "repeat: depends on earlier calls": growing,
         "values: minus sign": rising,
-        "values: column by column": height,
-        "values: position 3, dimension 0: 1 for -0.9899925; rows for col": repeating,
         "values: learned=True": lambda n, d: table(n, d) ** 3,
         "values: widths=[24]": lambda n, d: table(n, d) * (1 + (d == 24)),
-        "values: 1.000003*position": slightly_faster,
-        "values: own exponent": partial(hunt.wrong_table, "own exponent", base=1000),
+        "values: position/last": lambda n, d: sinusoidal_encoding(
+            np.arange(n) / (n - 1 or 1), d
+        ),
+        "values: (position + 1) % length": lambda n, d: sinusoidal_encoding(
+            (np.arange(n) + 1) % n, d
+        ),
         "unique: only 100": lambda n, d: learned(100, d)[np.arange(n) % 100],
         "odd: exhibit 6": lambda n, d: table(n, d - d % 2),
-        "odd: if it is meant, say so": lambda n, d: table(n, d + d % 2)[:, :d],
-        "half: rows in bfloat16": rounded_by_dtype,
-        "far: not finite, [3000, 0] of": ending_far_out,
+        "far: not finite, [3000, 0] of": lambda n, d: np.where(
+            np.arange(n)[:, None] < 3000, table(n, d), np.nan
+        ),
     },
-)
-add(
-    "table",
-    "values: no known fault",
-    nearly_halved,
-    longest=16,
-    convention="paper",
 )
 add("table", "right: of width two", table, widths=[2])
 add("table", "values: 1.000003*position", slightly_faster, convention="paper")
@@ -182,9 +141,6 @@ add(
     widths=[16],
     attention_factor=0.25,
 )
-# The length that is told is the call's, not that of the rows in which the cause is sought.
-LONG = "far: from length 6000 on: position + 5"
-add("table", LONG, ahead_if_long, longest=6000)
 
 
 # Layers
@@ -201,11 +157,6 @@ class Layer(nn.Module):
     def forward(self, x, positions=None):
         rows = self.pe[: x.size(1)] if positions is None else self.pe[positions]
         return self.add(x, rows.to(x.dtype))
-
-
-def detached(x, rows):
-    # Gradients reach another leaf.
-    return x.detach() + rows + torch.zeros((), requires_grad=True)
 
 
 def on_the_cpu(x, rows):
@@ -229,14 +180,6 @@ class Indexed(Layer):
         return super().forward(x, self.position_ids[: x.size(1)])
 
 
-class FilledWhenMoved(Layer):
-    def _apply(self, fn, recurse=True):
-        super()._apply(fn, recurse)
-        if not self.pe.is_meta:
-            self.pe.copy_(in_torch(*self.pe.shape))
-        return self
-
-
 class Emptied(Layer):
     def reset_parameters(self):
         self.pe.zero_()
@@ -256,21 +199,22 @@ add_all(
 )
 add("module", "values: batch for sequence", FIRST, batch_first=True)
 add("module", "right: indexed", Indexed, laws=["state"])
-add("module", "right: filled when moved", FilledWhenMoved, laws=["meta"])
+add("module", "right: on meta", SinusoidalPositionalEncoding, laws=["meta"])
 ADDING = {
     "right: times root": lambda x, rows: (x * x.size(-1) ** 0.5 + rows, None),
     "shape: it returns its rows alone": lambda x, rows: rows[None],
     "repeat: it is overwritten": lambda x, rows: x.add_(rows),
     "masked: rows beside NaN": lambda x, rows: x + rows + 0 * x.sum(),
-    "gradient: the graph is cut": detached,
+    # Gradients reach another leaf.
+    "gradient: the graph is cut": lambda x, rows: (
+        x.detach() + rows + torch.zeros((), requires_grad=True)
+    ),
 }
 for says, function in ADDING.items():
     add("module", says, partial(Layer, add=function))
 BEHIND = partial(Layer, add=on_the_cpu)
 add("module", "device: stays behind", BEHIND, laws=["device"])
 add("module", "right: of width 2", Layer, widths=[2])
-FORGETFUL = partial(Layer, add=lambda x, rows: None)
-add("module", "shape: object", FORGETFUL, batch_first=False)
 
 
 # Rotations
@@ -287,12 +231,6 @@ def permuted_at_the_end(x, p):
     return torch.cat([rest, permuted(turned, p)], dim=-1)
 
 
-def last_pair(x, p):
-    """One of sixteenths, which at a width of 8 is more than its share."""
-    rest, turned = x[..., :-2], x[..., -2:]
-    return torch.cat([rest, rotate_pairs(turned, p)], dim=-1)
-
-
 def from_the_first(x, p):
     return rotate_pairs(x, int(p[0]) + torch.arange(x.shape[-2]))
 
@@ -304,20 +242,6 @@ def both(q, k):
 
 def up_to_eight_heads(x, p):
     return rotate_pairs(x, p * (x.ndim < 4 or x.shape[1] < 8))
-
-
-def wrong_and_short(x, p):
-    assert x.shape[-2] < 99
-    return rotate_pairs(x, p / 1.5)
-
-
-def without_heads(x, p):
-    assert x.ndim < 4
-    return rotate_pairs(x, p + 1)
-
-
-def right_in_half_alone(x, p):
-    return permuted(x, p) if x.dtype == torch.bfloat16 else -x
 
 
 def numbered_through(x, p):
@@ -340,24 +264,8 @@ def overflowing(x, p):
     return rotate_pairs(x, turns=(angles.cos(), angles.sin()))
 
 
-def nan_for_a_batch(x, p):
-    return torch.nan * x if p.ndim > 1 else rotate_pairs(x, p)
-
-
 def printing(x, p):
     print(end="")
-    return rotate_pairs(x, p)
-
-
-def straight_through(x, p):
-    """Turn, with the gradient of what doesn't."""
-    turned = rotate_pairs(x, p).detach()
-    return turned + x - x.detach()
-
-
-def untrainable(x, p):
-    if x.requires_grad:
-        x.register_hook(int)  # which takes no arrays
     return rotate_pairs(x, p)
 
 
@@ -370,24 +278,6 @@ class Kept(recall.Rotary):
         if self.ones is None:
             self.ones = torch.ones(())
         return super().forward(x * self.ones, positions)
-
-
-class PairInTraining(recall.Rotary):
-    def forward(self, x, positions):
-        turned = super().forward(x, positions)
-        return (turned, x) if self.training else turned
-
-
-class KeptProduct(recall.Rotary):
-    """What the first call makes is kept, and is rounded if that is under autocast."""
-
-    angles = None
-
-    def forward(self, x, positions):
-        if self.angles is None:
-            self.angles = torch.arange(5000.0)[:, None] @ self.omega[None]
-        angles = self.angles[positions].float()
-        return rotate_pairs(x, turns=(angles.cos(), angles.sin()))
 
 
 add_all(
@@ -404,16 +294,28 @@ add_all(
         "values: (a, -b)*cos - (b, a)*sin": crossed,
         "batch: from number of heads 8 on": up_to_eight_heads,
         "batch: position + length*batch": numbered_through,
-        "rows: not finite": nan_for_a_batch,
+        "rows: not finite": lambda x, p: (
+            torch.nan * x if p.ndim > 1 else rotate_pairs(x, p)
+        ),
         "fractions: position": lambda x, p: rotate_pairs(x, p.round()),
+        "values: 10000^-(i/(d/2) + 1/(d/2))": lambda x, p: rotate_pairs(
+            x, p * 1e4 ** (-2 / x.shape[-1])
+        ),
+        "rows: sum over the batch": lambda x, p: rotate_pairs(
+            x, p if p.ndim < 2 else 0 * p + p.sum(dim=0)
+        ),
+        "batch: head is taken": lambda x, p: (
+            rotate_pairs(x, seq_dim=1) if x.ndim > 3 else rotate_pairs(x, p)
+        ),
+        "steps: mixed layouts, up to length 1": lambda x, p: rotate_pairs(
+            x, p, pairing="neighbors" if x.shape[-2] == 1 else "halves"
+        ),
     },
 )
 for extent in ("partial", "proportional"):
     for pairing in ("halves", "neighbors"):
         add("rotary", f"right: {extent}, {pairing}", part(extent, pairing, 0.25))
-AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])  # (axes, pairs)
-for name, omega in {"axial": AXIAL, "axial, backwards": -AXIAL}.items():
-    add("rotary", f"right: {name}", turn(frequencies=omega), frequencies=AXIAL)
+add("rotary", "right: compiled", rotate_pairs, laws=["compile"])
 add("rotary", "right: factor", turn(attention_factor=1.5), attention_factor=1.5)
 ANOTHER = "values: the numbers of another convention"
 add("rotary", ANOTHER, turn(base=500_000.0), frequencies=OMEGA)
@@ -430,31 +332,18 @@ add(
     widths=[16],
 )
 add("rotary", "right: both", lambda x, p: both(x, -x)[0], laws=WITHOUT_POSITIONS)
-add("rotary", "right: last", last_pair, widths=[8, 16], laws=["values", "start"])
 WITH_THEIR_LAW = {
     "start: row + first position": from_the_first,
-    "start: position + 1 is taken": without_heads,
-    "half: no known fault": right_in_half_alone,
-    "gradient: gradient times x": straight_through,
-    "gradient: your code raises": untrainable,
+    "start: position + 1 is taken": lambda x, p: rotate_pairs(x, p + 1),
+    # With the gradient of what doesn't turn
+    "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
     "gradient: in training, make anew": Kept(),
-    "gradient: it returns a tuple": PairInTraining(),
-    "gradient: rotate(x, -x)[0]": lambda x, p: (rotate_pairs(x, p), x),
-    "device: rotate(x, -x)[0]": lambda x, p: (rotate_pairs(x, p), x),
-    "reduced: product in bfloat16": KeptProduct(),
     "compile: raises": printing,
 }
 for says, subject in WITH_THEIR_LAW.items():
     add("rotary", says, subject, laws=[says.partition(":")[0]])
 OF_ITS_WIDTH = "right: of the width of its buffer"
 add("rotary", OF_ITS_WIDTH, recall.Rotary(), laws=["shape", "values", "far"])
-add(
-    "rotary",
-    "start: no known fault",
-    wrong_and_short,
-    laws=["start"],
-    convention="rotary, halves",
-)
 
 
 # Biases
@@ -478,12 +367,12 @@ BY_DISTANCE = np.random.default_rng(1).normal(size=(4, 512))
 
 
 def shifted(seq_len):
-    """Transformer-XL's shift of distances n - 1 to 0, of which some are needed twice."""
-    rows = np.repeat(BY_DISTANCE[:, None, seq_len - 1 :: -1], seq_len, axis=1)
-    padded = np.pad(rows, ((0, 0), (0, 0), (1, 0)))
-    return padded.reshape(4, seq_len + 1, seq_len)[:, 1:]
+    """Transformer-XL's shift: behind a zero, later keys get the next row's values."""
+    padded = np.pad(BY_DISTANCE[:, :seq_len], ((0, 0), (0, 1)))
+    return padded[:, -offsets(seq_len) % (seq_len + 1)]
 
 
+HEADS = np.arange(1.0, 13)[:, None, None]
 CAUSAL, ALIBI, T5 = {"causal": True}, {"expected": "alibi"}, {"expected": "t5"}
 add("bias", "right: ALiBi", partial(alibi_bias, 12), **ALIBI)
 add("bias", "right: one row", last_row, **ALIBI, **CAUSAL)
@@ -492,6 +381,9 @@ bonus = lambda n: -alibi_bias(12, n)  # noqa: E731
 add("bias", "values: it is slope*distance", bonus, **ALIBI, **CAUSAL)
 add("bias", "right: T5, causal", buckets(causal=True), **T5, **CAUSAL)
 add("bias", "right: T5", buckets(causal=False), **T5)
+add("bias", "values: 2^(-h)", lambda n: 2.0**-HEADS * -abs(offsets(n)), **ALIBI)
+FROM_0 = "values: 2^(-0.666667*h + 0.666667)"
+add("bias", FROM_0, lambda n: 2 ** (2 / 3 * (1 - HEADS)) * -abs(offsets(n)), **ALIBI)
 add("bias", "values: by bucket", lambda n: np.sin(offsets(n)), **T5)
 add("bias", "values: they aren't random", lambda n: 0.0 * offsets(n), **T5)
 add("bias", "values: key 1: bucket 0 for 17", buckets(causal=True), **T5)
@@ -499,8 +391,13 @@ add("bias", "values: key 0: bucket 8", buckets(causal=False), **T5, **CAUSAL)
 add("bias", "penalty: pass learned=True", buckets(causal=False))
 add("bias", "start: shifted without the mask", shifted, learned=True)
 add("bias", "right: signed", lambda n: 0.25 * offsets(n), causal=True)
-doubled = {"expected": lambda n: -offsets(n), "learned": True}
-add("bias", "values: it is 2*right", lambda n: -2 * offsets(n), **doubled)
+add(
+    "bias",
+    "values: it is 2*right",
+    lambda n: -2 * offsets(n),
+    expected=lambda n: -offsets(n),
+    learned=True,
+)
 swapped = {"expected": buckets(causal=False), "learned": True}
 add("bias", "values: right.T", lambda n: buckets(False)(n).swapaxes(1, 2), **swapped)
 add_all(
@@ -537,7 +434,6 @@ PADDED("right: as RoBERTa", as_roberta, right=as_roberta)
 PADDED("values: they are id + 2", as_roberta)
 PADDED("values: id from 0", lambda mask: words(mask).clip(0), right=as_roberta)
 PADDED("values: shape (5, 2) for (2, 5)", lambda mask: words(mask).T)
-PADDED("values: shape (2, 4) for (2, 5)", lambda mask: words(mask)[:, 1:])
 PADDED(
     "values: row 0, column 0", lambda mask: mask * as_roberta(mask), right=as_roberta
 )
@@ -546,6 +442,9 @@ IMAGES("right: grid", grid)
 by_patch = lambda sizes: 8 * grid(sizes).T  # noqa: E731
 IMAGES("right: steps of 8", lambda sizes: 8 * grid(sizes), right=by_patch)
 IMAGES("values: they are 0.125*id", grid, right=by_patch)
+IMAGES(
+    "values: order frame, column, row", lambda sizes: grid(sizes[[0, 2, 1]])[[0, 2, 1]]
+)
 
 
 # Decoders
@@ -574,10 +473,6 @@ def without_positions(tokens, positions=None, mask=None):
     return ABSOLUTE.full(tokens, mask=mask)
 
 
-def scaled_by_a_mask(tokens, positions=None, mask=None):
-    return full(tokens, positions, mask) * (2 - (mask is None))
-
-
 DROPOUT = np.random.default_rng(0)
 ABSOLUTE = tiny.Decoder(DECODER.weights, rotary=False)
 OFF_BY_ONE = counting_up(lambda n, more: n + (n > 0))
@@ -589,7 +484,6 @@ READERS = {  # functions `full`
     "order: never reach": lambda t: 0 * full(t) + range(tiny.VOCABULARY),
     "causal: no known fault": lambda t: full(t) + 0.1 * t[:, -1:, None],
     "padded: padding seen": lambda t, pos=None, mask=None: full(t, pos),
-    "padded: no known fault": scaled_by_a_mask,
 }
 for says, reader in READERS.items():
     add("decoder", says, Pair(reader))
@@ -604,9 +498,6 @@ add_all(
         "steps: begins at 6 at most": counting_up(lambda n, more: min(n, 6)),
         "chunks: tokens before % 7": counting_up(lambda n, more: n % 7),
         "steps: the new cache": Pair(full, lambda t, cache: full(t)),
-        "chunks: own position + first call's length": counting_up(
-            lambda n, more: n + (5 if n else 0)
-        ),
         "chunks: several tokens are at own position - call's first": counting_up(
             lambda n, more: n * (more == 1)
         ),

@@ -30,9 +30,8 @@ READER = {
 # Of the other tasks, chapter 11 prints texts, and golden values show what they ask.
 def test_sums_ask_for_digits_from_the_ones_on():
     tokens, targets = ex.TASKS["sums"]((100, 5))
-    one, _, other, _, ones = tokens.T  # 7 + 5 = 2
+    one, _, other, _, _ = tokens.T  # 7 + 5 = 2
     total = one + other
-    assert torch.equal(ones, total % 10)
     asked = torch.stack([total % 10, total // 10], dim=1)
     assert torch.equal(targets[:, -2:], asked)
 
@@ -47,8 +46,7 @@ def test_fine_tuning_leaves_the_models_alone():
     models = ex.train(ex.Settings("prose", "rotary", **READER), [1])
     before = PROSE.bits(models, 16)
     tuned = ex.fine_tune(models, models.model.encoding, 32)
-    assert PROSE.bits(models, 16) == before
-    assert PROSE.bits(tuned, 16) < before
+    assert PROSE.bits(tuned, 16) < before == PROSE.bits(models, 16)
 
 
 def test_the_tables_are_of_the_studies():
@@ -58,11 +56,10 @@ def test_the_tables_are_of_the_studies():
         for study, model in train.jobs()
         for seed in train.seeds_of(study)
     }
-    tables = {study["table"] for study in train.STUDIES}
-    rows = [row for table in tables for row in ex.read(train.DATA / f"{table}.csv")]
     recorded = {
         (row["study"], row["task"], row["encoding"], row["seed"])
-        for row in rows
+        for table in {study["table"] for study in train.STUDIES}
+        for row in ex.read(train.DATA / f"{table}.csv")
         if row["role"] != "sweep"
     }
     assert recorded == listed

@@ -22,16 +22,11 @@ def numbers(texts):
     return np.array(texts, dtype=np.float64)
 
 
-def cases(part, name):
-    """Parametrize a test over the cases of a part, each with a name."""
-    return pytest.mark.parametrize("case", VECTORS[part], ids=lambda case: case[name])
-
-
 def test_the_schema_describes_the_file():
     jsonschema.validate(VECTORS, json.loads(text_of("book/vectors.schema.json")))
 
 
-@cases("tables", "convention")
+@pytest.mark.parametrize("case", VECTORS["tables"])
 def test_tables_are_the_package_s(case):
     # No stored row of a longer table depends on its length.
     seq_len = min(case["seq_len"], 200_000)
@@ -60,7 +55,7 @@ def test_each_type_of_scaling_has_frequencies_stored():
     assert {*SCALINGS} - stored == set(), "add a case to book/vectors.json"
 
 
-@cases("multipliers", "name")
+@pytest.mark.parametrize("case", VECTORS["multipliers"])
 def test_multipliers_are_the_package_s(case):
     config = {"head_dim": 64, "rope_theta": 1e4, "rope_scaling": case["scaling"]}
     (layers,) = read_config(config).layers
@@ -69,23 +64,18 @@ def test_multipliers_are_the_package_s(case):
     assert factors == pytest.approx(stored, rel=1e-15)
 
 
-def check_rotation(case, **options):
+@pytest.mark.parametrize("case", VECTORS["rotations"] + VECTORS["axes"])
+def test_rotations_are_the_package_s(case):
+    base = float(case["base"])
+    options = {"base": base}
+    if "axis" in case:
+        axes = np.arange(len(case["positions"][0]))[:, None]
+        # (axes, pairs): each pair turns by one coordinate.
+        omega = base ** -numbers(case["exponents"]) * (axes == case["axis"])
+        options = {"frequencies": omega}
     x = np.tile(numbers(case["x"]), (len(case["positions"]), 1))
     turned = rotate_pairs(x, case["positions"], pairing=case["layout"], **options)
     close(turned, numbers(case["values"]), rtol=0, atol=1e-10)
-
-
-@cases("rotations", "layout")
-def test_rotations_are_the_package_s(case):
-    check_rotation(case, base=float(case["base"]))
-
-
-@cases("axes", "layout")
-def test_rotations_by_several_coordinates_are_the_package_s(case):
-    omega = float(case["base"]) ** -numbers(case["exponents"])
-    axes = np.arange(len(case["positions"][0]))[:, None]
-    # (axes, pairs): each pair turns by one coordinate.
-    check_rotation(case, frequencies=omega * (axes == case["axis"]))
 
 
 # A scaling, and what is said of it.

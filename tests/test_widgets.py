@@ -17,8 +17,3 @@ def test_a_figure_is_live_or_a_picture_with_its_state(kind, monkeypatch):
     still, _ = kind()._repr_mimebundle_()
     assert live == still
     assert still[widgets.MIME] == {"kind": kind.__name__, "state": kind().state()}
-
-
-def test_an_argument_that_a_figure_lacks_is_refused_by_name():
-    with pytest.raises(TypeError, match="Switch has no argument color"):
-        widgets.Switch(color=1)

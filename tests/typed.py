@@ -13,8 +13,6 @@ x = torch.zeros(2, 5, 8)
 k = torch.arange(5)
 turns: Turns = nn.rotary_turns(k, 8)
 turned: torch.Tensor = nn.rotate_pairs(x, turns=turns)
-layer = nn.SinusoidalPositionalEncoding(8)
-rows: torch.Tensor = layer(turned)
 
 # Layers of a configuration take tensors and arrays, and return the same.
 config = {"model_type": "llama", "head_dim": 8}
