@@ -94,7 +94,8 @@ class Decoder(Subject):
     def read(self, tokens: Any, lengths: Sequence[int] = (), **given: Any) -> Floats:
         """Read texts whole, or in chunks of these lengths and a last one, with a cache.
 
-        The code gets those arguments that it has, but none that are None.
+        The code gets those arguments that it has, but none that are None. Of each, also of a mask,
+        a step gets the columns of its chunk.
         """
         call: Any = self.step if lengths else self.subject
         given = {name: part for name, part in given.items() if part is not None}
