@@ -46,6 +46,7 @@ SIGNED = (
     "take `abs`; or if a mask hides later keys, pass causal=True "
     "(exhibit H: notebooks/16_batches_and_caches.html#exhibit-h)"
 )
+SCALED = "mind sign and scale, and count heads from 1"
 SLOPES = (
     "take 2^(-8h/n), every other one of 2n beyond a power of two, and each rank's own"
 )
@@ -161,7 +162,7 @@ def wrong_biases(given: Floats, slopes: Floats, seen: Any) -> Iterator[tuple[str
     # Of sums that are equal, one says enough.
     close = CLOSER * min(1.0, float(np.abs(given).max()))
     for weights in fewest_parts(given, parts, close)[:1]:
-        cure = SIGNED if "slope*offset" in weights else "mind sign and scale"
+        cure = SIGNED if "slope*offset" in weights else SCALED
         text = f"it is {written(weights)}, for -slope*distance; {cure}"
         yield text, added(weights, parts)
     # A key one before its query gets minus the slope.

@@ -206,7 +206,10 @@ def other_positions(trials: list[Trial]) -> Iterator[Fault]:
         for weights, make in fitted(trials, parts_of, taken, encoded_at):
             names = [name for name in weights if weights[name] and name != "1"]
             cures = [CURES.get(name, CURES["position"]) for name in names or ["1"]]
-            text = f"{written(weights)} is taken for the position; {'; '.join(cures)}"
+            said = written(weights)
+            if said == "position":  # to six digits
+                said = f"{weights['position']}*position"
+            text = f"{said} is taken for the position; {'; '.join(cures)}"
             yield Fault("other positions", text, make)
 
 
