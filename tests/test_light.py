@@ -13,6 +13,7 @@ import shutil
 import pytest
 import yaml
 from PIL import Image, ImageChops
+from playwright.sync_api import expect
 from reading import ROOT, python, text_of
 from sphinx_posenc import optimization
 
@@ -59,6 +60,7 @@ def picture(page, site, press):
     if press:  # text in fonts of which the optimized site has a part
         page.add_style_tag(content=f"{REDUCED} {{ visibility: hidden }}")
         page.click(press)
+        expect(page.get_by_text("Loading the index")).to_have_count(0)
     page.evaluate(DRAWN)
     return Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
 
