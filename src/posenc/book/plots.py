@@ -99,6 +99,7 @@ def heatmap(
         ax = plt.subplots()[1]
     image = ax.imshow(np.asarray(table), vmin=-limit, vmax=limit, cmap=DIVERGING)
     ax.set(**{"xlabel": "dimension", "ylabel": "position", **labels})
+    ax.spines[:].set_visible(False)
     if colorbar:
         ax.figure.colorbar(image, ax=ax)
     return image
