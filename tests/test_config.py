@@ -222,6 +222,7 @@ DEFAULTS = rows("""
     → (full_attention), base 777, and RoPE in 14 of 22
 "model_type": "modernbert", "rope_parameters": {"theta": 777}
     → (sliding_attention), base 10,000 (by default: num_hidden_layers,
+"model_type": "gpt_oss", "rope_scaling": null → 4,096 stretched to 131,072 by yarn
 "model_type": "gpt_oss" → to 131,072 by yarn (by default: rope_parameters, num_hidden_layers,
 """)
 

@@ -104,8 +104,8 @@ def models(whole: Fields, model_type: str) -> Iterator[tuple[Fields, str]]:
             f"rope_scaling beside {texts[0]} is ignored: move it inside"
         )
     for name in dict.fromkeys([*texts, *parts]):
-        part_type = known_type(parts[name].text("model_type"), model_type, name)
-        yield from models(parts[name], part_type)
+        said = parts[name].text("model_type")
+        yield from models(parts[name], known_type(said, model_type, name))
 
 
 def known_type(said: str, whole_type: str, part: str) -> str:

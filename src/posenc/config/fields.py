@@ -46,9 +46,8 @@ class Fields:
     ) -> None:
         # MPT and DBRX have a mapping whose fields are read as if they stood outside.
         inner = content.get("attn_config")
-        self.content = (
-            {**inner, **content} if isinstance(inner, Mapping) else {**content}
-        )
+        outside = inner if isinstance(inner, Mapping) else {}
+        self.content = {**outside, **content}
         self.path = path
         self.defaults: Mapping[str, Any] = {}
         self.problems: list[str] = outer.problems if outer else []
@@ -58,20 +57,20 @@ class Fields:
         self.by_default: dict[str, bool] = {}  # what only the class says, in order
 
     def spelling(self, name: str) -> str | None:
-        """Return how the file spells a field, with a value rather than without."""
+        """Return how the file spells a field, with a value rather than with null."""
         spellings = WORDS["spellings"].get(name, [name])
         self.asked.update(spellings)
-        # Files of two programs may have one field in two spellings, one of them empty.
+        # Files of two programs may have one field in two spellings, one of them null.
         present = [name for name in spellings if name in self.content]
-        return min(
-            present, key=lambda name: self.content[name] in (None, {}), default=None
-        )
+        return min(present, key=lambda name: self.content[name] is None, default=None)
 
     def value(self, name: str) -> Any:
         """Return what the file says, be it null, or else the default of its class."""
         spelling = self.spelling(name)
         # null in a file isn't a field that it leaves out.
-        return self.defaults.get(name) if spelling is None else self.content[spelling]
+        if spelling is None:
+            return self.defaults.get(name)
+        return self.content[spelling]
 
     def says(self, name: str) -> bool | None:
         """Whether the file itself has a value for a field: false for null, None for nothing."""

@@ -13,7 +13,6 @@ from posenc.scaling import ORIGINAL
 
 FULL, ALL = "full_attention", "all layers"
 SHARE = "partial_rotary_factor"
-MOST_LAYERS = 10_000
 Where = str | None  # where positions enter; None if nobody says
 ENCODINGS: dict[str, str] = WORDS["encodings"]
 
@@ -81,12 +80,14 @@ def drop_ignored(fields: Fields, entry: Entry, names: Sequence[str] = ()) -> Non
 
 def mapping_of_rotation(fields: Fields) -> Fields:
     """Return the mapping that describes a rotation, in the old name or the new one."""
-    rope = fields.inside("rope_parameters")
-    new = fields.content.get("rope_parameters")
-    if new and new != rope.content:
+    old, new = map(fields.content.get, ("rope_scaling", "rope_parameters"))
+    if not old:  # as if it weren't there: a default of the class counts
+        fields.content.pop("rope_scaling", None)
+    elif new and new != old:
         fields.problems.append(
             "rope_scaling and rope_parameters differ: transformers uses rope_scaling"
         )
+    rope = fields.inside("rope_parameters")
     for name in ("rope_theta", ORIGINAL):
         both = rope.says(name) and fields.says(name)
         if both and rope.value(name) != fields.value(name):
@@ -120,7 +121,7 @@ def groups_of_layers(fields: Fields, entry: Entry) -> dict[Group, list[int]]:
     What the kinds of a type that isn't known do, only its code says: so its list of kinds isn't
     read, which is told as for any other field.
     """
-    number = fields.count("num_hidden_layers", most=MOST_LAYERS) or 0
+    number = fields.count("num_hidden_layers", most=10_000) or 0
     listed = names_listed(fields, number) if entry.code else []
     number = number or len(listed)
     resting = resting_layers(fields, entry, number)
@@ -140,7 +141,7 @@ def names_listed(fields: Fields, number: int) -> list[str]:
     listed: Sequence[object] | None = fields.checked(
         "layer_types", rule, lambda x: isinstance(x, list | str) and len(x) >= number
     )
-    words: dict[str, str] = WORDS["kinds_of_layers"]
+    words = WORDS["kinds_of_layers"]
     return [words.get(str(kind), str(kind)) for kind in listed or ()]
 
 

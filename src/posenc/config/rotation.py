@@ -117,8 +117,8 @@ def with_axes(kind: Kind, layers: Layers) -> Layers:
         )
     interleaved = rope.flag("mrope_interleaved") or entry.axes == "interleaved"
     order = "interleaved" if interleaved else "in sections"
-    axes = order if entry.code else None  # of other code, nobody knows the order
-    return replace(layers, sections=tuple(sections), axes=axes)
+    # Of other code, nobody knows the order.
+    return replace(layers, sections=tuple(sections), axes=order if entry.code else None)
 
 
 def base(kind: Kind) -> float | None:

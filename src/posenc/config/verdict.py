@@ -20,7 +20,6 @@ from posenc.layers import Layers, shown
 SPEAKS = re.compile("|".join(WORDS["speak_of_positions"]))
 ALIKE = re.compile("|".join(WORDS["sound_alike"]))
 SUGGESTED = "what the type's code does isn't known here; the fields suggest "
-KEEP_LENGTHS = {None, "default", "proportional"}  # scalings
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,12 @@ def in_words(layers: Layers, total: int) -> str:
 
 def scaling_in_words(reading: Positions) -> str:
     """Say which scalings stretch which length, and how far; nothing if none does."""
-    scalings = {one.scaling for one in reading.layers} - KEEP_LENGTHS
+    # These stretch no lengths.
+    scalings = {one.scaling for one in reading.layers} - {
+        None,
+        "default",
+        "proportional",
+    }
     if not scalings:
         return ""
     start, end = reading.length_before_scaling, reading.intended_length
