@@ -280,6 +280,18 @@ class Kept(recall.Rotary):
         return super().forward(x * self.ones, positions)
 
 
+class KeptProduct(recall.Rotary):
+    """What the first call makes is kept, and is rounded if that is under autocast."""
+
+    angles = None
+
+    def forward(self, x, positions):
+        if self.angles is None:
+            self.angles = torch.arange(5000.0)[:, None] @ self.omega[None]
+        angles = self.angles[positions].float()
+        return rotate_pairs(x, turns=(angles.cos(), angles.sin()))
+
+
 add_all(
     "rotary",
     {
@@ -338,6 +350,7 @@ WITH_THEIR_LAW = {
     # With the gradient of what doesn't turn
     "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
     "gradient: in training, make anew": Kept(),
+    "reduced: product in bfloat16": KeptProduct(),
     "compile: raises": printing,
 }
 for says, subject in WITH_THEIR_LAW.items():

@@ -209,6 +209,30 @@ def test_what_is_said_is_so(show):
         expect(page.figure.locator(".say")).to_contain_text(said)
 
 
+def test_words_stand_on_the_landscape(show):
+    """They are drawn apart from it."""
+    page = show("turning")
+    words = page.figure.locator(".other").all()
+    highest = np.argmin([word.bounding_box()["y"] for word in words])
+    assert words[highest].text_content() == "a", "on place 3; the query is on 6"
+    # Where all hands agree, the key's dot is on the summit.
+    show_state(page, query=15, key=12)
+    summit = page.figure.locator(".curve").evaluate("summit")
+    x, y, _ = page.figure.locator(".dot").evaluate("middle")
+    close([x, y], summit, atol=0.2)
+
+
+@pytest.mark.parametrize("method", ["turned", "added"])
+def test_moving_both_changes_the_landscape_only_if_added(show, method):
+    page = show("turning")
+    show_state(page, method=method)
+    page.get_by_label("both").press("ArrowRight")
+    # From how it was, and back along how it is
+    band = page.figure.locator("polygon.changed").get_attribute("points").split()
+    middle = len(band) // 2
+    assert (band[:middle] == band[middle:][::-1]) == (method == "turned")
+
+
 def test_a_word_changes_places_with_the_one_that_it_is_dropped_on(show):
     """The text says to swap the outer two; the one between them stays."""
     page = show("words")

@@ -158,6 +158,16 @@ def test_a_phone_a_keyboard_and_axe_are_enough(reader, cell):
     check_with_axe(reader, "article div.cell:has(textarea)")
 
 
+def test_what_is_edited_while_a_cell_runs_isnt_taken_for_run(cell):
+    write(cell, "import time\ntime.sleep(3)\nprint(1)")
+    button(cell, "Run").click()
+    expect(cell.locator(".state")).to_have_text("Running", timeout=SLOW)
+    write(cell, "print(2)")
+    expect(cell.locator(".stdout")).to_have_text("1", timeout=SLOW)
+    press(cell, says="Done")
+    expect(cell.locator(".stdout")).to_have_text("2")
+
+
 def test_a_loop_is_stopped_and_the_page_runs_on_a_plane(reader, cell, monkeypatch):
     """Loaded files are kept, so Python starts again without a network."""
     press(cell)
