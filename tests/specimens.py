@@ -132,7 +132,7 @@ add_all(
         ),
     },
 )
-add("table", "right: of width two", table, widths=[2])
+add("table", "right: of width two", table, widths=2)
 add("table", "values: 1.000003*position", slightly_faster, convention="paper")
 add(
     "table",
@@ -170,11 +170,17 @@ class Trained(Layer):
 
 
 class Indexed(Layer):
-    """Whole numbers are saved, too, as `position_ids` are."""
+    """Whole numbers are saved, too, as `position_ids` are, and what isn't a tensor."""
 
     def __init__(self, d_model=16):
         super().__init__(d_model)
         self.register_buffer("position_ids", torch.arange(len(self.pe)))
+
+    def get_extra_state(self):
+        return {}
+
+    def set_extra_state(self, state):
+        pass
 
     def forward(self, x):
         return super().forward(x, self.position_ids[: x.size(1)])
@@ -344,8 +350,17 @@ add(
     widths=[16],
 )
 add("rotary", "right: both", lambda x, p: both(x, -x)[0], laws=WITHOUT_POSITIONS)
+SLOW = [1.0, 1e-320]
+add(
+    "rotary",
+    "values: position + 1",
+    lambda x, p: rotate_pairs(x, p + 1, frequencies=SLOW),
+    frequencies=SLOW,
+    widths=[4],
+)
 WITH_THEIR_LAW = {
     "start: row + first position": from_the_first,
+    "half: 0.333333*position": lambda x, p: posenc.rotate_pairs(x, p / 3),
     "start: position + 1 is taken": lambda x, p: rotate_pairs(x, p + 1),
     # With the gradient of what doesn't turn
     "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
@@ -395,9 +410,13 @@ add("bias", "values: it is slope*distance", bonus, **ALIBI, **CAUSAL)
 add("bias", "right: T5, causal", buckets(causal=True), **T5, **CAUSAL)
 add("bias", "right: T5", buckets(causal=False), **T5)
 add("bias", "values: 2^(-h)", lambda n: 2.0**-HEADS * -abs(offsets(n)), **ALIBI)
+add("bias", "values: it is 0, for", lambda n: np.zeros((8, n, n)), **ALIBI)
+ONE_MORE = "values: it is -slope*distance - slope"
+add("bias", ONE_MORE, lambda n: alibi_bias(1, n) - 2**-8, **ALIBI)
 FROM_0 = "values: 2^(-0.666667*h + 0.666667)"
 add("bias", FROM_0, lambda n: 2 ** (2 / 3 * (1 - HEADS)) * -abs(offsets(n)), **ALIBI)
-add("bias", "values: by bucket", lambda n: np.sin(offsets(n)), **T5)
+BY_BUCKET = "values: by bucket, head 0, entry 9: 4.5 for 4; no known fault"
+add("bias", BY_BUCKET, lambda n: 0.5 * offsets(n), **T5)
 add("bias", "values: they aren't random", lambda n: 0.0 * offsets(n), **T5)
 add("bias", "values: key 1: bucket 0 for 17", buckets(causal=True), **T5)
 add("bias", "values: key 0: bucket 8", buckets(causal=False), **T5, **CAUSAL)
@@ -418,6 +437,7 @@ add_all(
     {
         "right: stops growing": lambda n: -np.minimum(abs(offsets(n)), 8.0),
         "shape: not finite": lambda n: np.where(offsets(n), 0.0, np.nan),
+        "shape: (0, 24, 24)": lambda n: np.zeros((0, n, n)),
         "start: no known fault": lambda n: -abs(offsets(n)) / n,
         "offset: shifted by one": lambda n: -np.sqrt(np.outer(range(n), range(n))),
         "penalty: slope*offset": lambda n: 0.25 * offsets(n),
@@ -443,6 +463,7 @@ def grid(sizes):
 
 PADDED = partial(add, "positions", expected="left padding")
 PADDED("right: words", words)
+PADDED("right: NaN at padding", lambda mask: np.where(mask, words(mask), np.nan))
 PADDED("right: as RoBERTa", as_roberta, right=as_roberta)
 PADDED("values: they are id + 2", as_roberta)
 PADDED("values: id from 0", lambda mask: words(mask).clip(0), right=as_roberta)
@@ -454,7 +475,7 @@ IMAGES = partial(add, "positions", expected="images")
 IMAGES("right: grid", grid)
 by_patch = lambda sizes: 8 * grid(sizes).T  # noqa: E731
 IMAGES("right: steps of 8", lambda sizes: 8 * grid(sizes), right=by_patch)
-IMAGES("values: they are 0.125*id", grid, right=by_patch)
+IMAGES("values: axis 0, patch 12: 1 for 8; they are 0.125*id", grid, right=by_patch)
 IMAGES(
     "values: order frame, column, row", lambda sizes: grid(sizes[[0, 2, 1]])[[0, 2, 1]]
 )

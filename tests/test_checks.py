@@ -115,13 +115,17 @@ BAD = {  # options of a check, by what is said of them
     "must be even": {"widths": [9]},
     "law of a table must be one of shape; .* got 'peace'": {"laws": ["far", "peace"]},
     "laws must have one, of shape": {"laws": []},
+    "laws must be a list of names, got 'far'": {"laws": "far"},
     "name of a convention must be one of": {"convention": "mine"},
     "must be that of a table, got": {"convention": "rotary, halves"},
     "base must not be": {"base": 100, "convention": "paper"},
     "learned must not be": {"base": 100, "learned": True},
+    "learned must not be given with": {"kind": "rotary", "learned": True},
     "widths must be one that": {"frequencies": [1, 0.1], "widths": [4, 6]},
     r"must have shape .* got \(0,\)": {"frequencies": []},
-    "expected must be 'alibi', 't5' or a": {"kind": "bias", "expected": 3},
+    "expected, unless a function, must be": {"kind": "bias", "expected": np.eye(3)},
+    r"must return a bias, got shape \(24,\)": {"kind": "bias", "expected": np.ones},
+    "must return a bias, got TypeError": {"kind": "bias", "expected": len},
     "step must be callable, got 3": {"kind": "decoder", "step": 3},
 }
 

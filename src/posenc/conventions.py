@@ -160,7 +160,7 @@ class Convention:
         return f"{text} ({names})" if names else text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reference:
     """A right encoding of one width.
 

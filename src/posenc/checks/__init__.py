@@ -295,7 +295,8 @@ def parametrize_with_checks(
     """
     import pytest
 
-    names = None if laws is None else [*laws]  # a generator could be read only once
+    # A generator could be read only once.
+    names = laws if isinstance(laws, str | None) else [*laws]
 
     def one_law(report: Callable[[], Report], law: str) -> None:
         __tracebackhide__ = True

@@ -352,8 +352,7 @@ def gradient(subject: Encoding) -> Trials:
         try:
             user(subject.result(x, positions, module.train()).sum().backward)
         except Raised as raised:
-            how = f"your code raises {raised.__cause__!r}"
-            raise Broken(how, INFERRED) from raised
+            raise Broken(f"your code raises {raised}", INFERRED) from raised
 
 
 def emptied(tensor: Any) -> Any:
@@ -378,7 +377,7 @@ def loaded(subject: Encoding, on_meta: bool) -> Trials:
         user(module.to("meta")._apply, emptied)
     else:
         # What isn't in the state stays: there is no code to fill it.
-        for tensor in module.state_dict().values():
+        for tensor in filter(torch.is_tensor, module.state_dict().values()):
             tensor.copy_(emptied(tensor))
     for part in parts:
         user(part.reset_parameters)

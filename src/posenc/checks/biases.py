@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from posenc._validate import check_choice
 from posenc.attention import alibi_bias, alibi_slopes, t5_buckets
 from posenc.checks.laws import Law
 from posenc.checks.reports import NO_CAUSE
 from posenc.checks.subjects import Subject, floats, values
-from posenc.checks.sums import CLOSE, CLOSER, added, fewest_parts, written
+from posenc.checks.sums import CLOSE, CLOSER, fewest_parts, written
 from posenc.checks.trials import (
     NEAR,
     OTHER_KIND,
     Broken,
+    Raised,
     Skip,
     Trial,
     Trials,
@@ -70,10 +71,14 @@ class Bias(Subject):
         learned: bool = False,
     ) -> None:
         super().__init__(bias)
-        if expected not in (None, "alibi", "t5") and not callable(expected):
-            rule = "'alibi', 't5' or a function"
-            raise ValueError(f"expected must be {rule}, got {expected!r}")
         self.causal, self.expected = causal, expected
+        if callable(expected):
+            try:
+                self.square(make=expected)
+            except (Broken, Raised) as wrong:
+                raise ValueError(f"expected must return a bias, got {wrong}") from wrong
+        elif expected is not None:
+            check_choice("expected, unless a function,", expected, ("alibi", "t5"))
         self.learned = learned or expected == "t5"
 
     def described(self) -> tuple[None, str]:
@@ -90,7 +95,11 @@ class Bias(Subject):
         one_row = bias.shape[-2:] == (1, seq_len)
         if one_row and self.causal:
             bias = np.repeat(bias, seq_len, axis=-2)
-        if bias.ndim not in (2, 3) or bias.shape[-2:] != (seq_len, seq_len):
+        if (
+            not bias.size
+            or bias.ndim not in (2, 3)
+            or bias.shape[-2:] != (seq_len, seq_len)
+        ):
             cause = ONE_ROW if one_row else ""
             raise Broken(f"shape {bias.shape} for {(seq_len, seq_len)}", cause)
         return bias.reshape(-1, seq_len, seq_len)
@@ -115,59 +124,53 @@ class Bias(Subject):
     def explain(self, trials: list[Trial]) -> str:
         """Return what gives the whole bias, whichever trials failed, or "".
 
-        The right one is ALiBi's, with its slopes if they are expected, or else the measured ones.
-        Of another that is expected, it may be a multiple, or that with query and key swapped.
+        Of T5's buckets, which may have any values, there is no sum to look for.
         """
-        # (heads, query, key); all is 0 where a mask hides it.
-        given, k = self.square(), offsets(LENGTH)
+        given = self.square()
         if callable(self.expected):
-            meant = self.square(make=self.expected)
-            parts = {"right": meant, "right.T": meant.swapaxes(1, 2)}
-            fits = fewest_parts(given, parts, CLOSER)
-            is_other = fits and fits[0] != {"right": 1}
-            return f"it is {written(fits[0])}; mind sign and scale" if is_other else ""
-        seen = (k <= 0) | (not self.causal)
-        # (heads, 1, 1)
-        slopes = np.abs(given[:, 1:2, :1])
+            return beside_right(given, self.square(make=self.expected))
+        if np.array_equal(given, shifted(given)):
+            return SHIFTED
+        return "" if self.expected == "t5" else self.beside_slopes(given)
+
+    def beside_slopes(self, given: Floats) -> str:
+        """Explain a bias beside ALiBi's, with its slopes if expected, or else the measured ones."""
+        # (query, key); it is 0, as the bias, where a mask hides a key.
+        k = offsets(given.shape[-1])
+        if self.causal:
+            k = np.tril(k)
+        # (heads, 1, 1): a key one before its query gets minus the slope.
+        measured = -given[:, 1:2, :1]
+        slopes = np.abs(measured)
         if self.expected == "alibi":
             slopes = alibi_slopes(len(given))[:, None, None]
-        right = self.trial("", given, -slopes * np.abs(k) * seen)
+        distance = np.abs(k)
+        right = self.trial("", given, -slopes * distance)
         if right.worst <= 1:
             return ""
-        near = min(tolerance([right]), NEAR * float(np.abs(given).max())) + right.bounds
-        for text, made in wrong_biases(given, slopes, seen):
-            if np.abs(made - given).max() <= near:
-                return text
+        near = float(min(tolerance([right]), NEAR * np.abs(given).max()) + right.bounds)
+        parts = {
+            "slope*distance": slopes * distance,
+            "slope*offset": slopes * k,
+            "slope": slopes + 0 * k,
+        }
+        # Of sums that are equal, one says enough.
+        for weights in fewest_parts(given, parts, near)[:1]:
+            cure = SIGNED if "slope*offset" in weights else SCALED
+            return f"it is {written(weights)}, for -slope*distance; {cure}"
+        if np.abs(given + measured * distance).max() <= near:
+            return other_slopes(measured.ravel(), slopes.ravel())
         return ""
 
 
-def wrong_biases(given: Floats, slopes: Floats, seen: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what is said of a wrong bias, and that bias, (heads, query, key), the simplest first.
-
-    Parameters
-    ----------
-    given, slopes : ndarray, shape (heads, query, key) and (heads, 1, 1)
-        What was measured, which some are fitted to, and the right slopes.
-    seen : ndarray, shape (query, key)
-        Which keys no mask hides.
-    """
-    k = offsets(LENGTH) * seen
-    distance = np.abs(k)
-    yield SHIFTED, shifted(given)
-    parts = {
-        "slope*distance": slopes * distance,
-        "slope*offset": slopes * k,
-        "slope": slopes * seen,
-    }
-    # Of sums that are equal, one says enough.
-    close = CLOSER * min(1.0, float(np.abs(given).max()))
-    for weights in fewest_parts(given, parts, close)[:1]:
-        cure = SIGNED if "slope*offset" in weights else SCALED
-        text = f"it is {written(weights)}, for -slope*distance; {cure}"
-        yield text, added(weights, parts)
-    # A key one before its query gets minus the slope.
-    measured = -given[:, 1:2, :1]
-    yield other_slopes(measured.ravel(), slopes.ravel()), -measured * distance
+def beside_right(given: Floats, right: Floats) -> str:
+    """Say which multiple of the right bias was given, or that query and key are swapped, or ""."""
+    parts = {"right": right, "right.T": right.swapaxes(1, 2)}
+    for weights in fewest_parts(given, parts, CLOSER)[:1]:
+        text = written(weights)
+        if text != "right":
+            return f"it is {text}; mind sign and scale"
+    return ""
 
 
 def offsets(seq_len: int) -> Any:
@@ -185,7 +188,7 @@ def shifted(given: Floats) -> Any:
         return np.nan
     # With the zero that a shift pads it with
     padded = np.pad(past, ((0, 0), (0, 1)))
-    return padded[:, -offsets(LENGTH) % padded.shape[1]]
+    return padded[:, -offsets(given.shape[-1]) % padded.shape[1]]
 
 
 def other_slopes(slopes: Floats, right: Floats) -> str:

@@ -121,6 +121,6 @@ def by_axis(given: Floats, right: Floats) -> str:
 def ids(builder: Builder) -> Trials:
     """Compare the ids that matter."""
     seen = builder.seen
-    built = builder.in_order(builder.built(builder.subject)) * seen
-    axes = ("row", "column")
+    built = np.where(seen, builder.in_order(builder.built(builder.subject)), 0)
+    axes = ("axis", "patch") if builder.expected == "images" else ("row", "column")
     return [Trial(builder.expected, built, builder.meant * seen, axes=axes)]

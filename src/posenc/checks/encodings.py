@@ -91,12 +91,13 @@ class Encoding(Code):
         self.frequencies = of_axes(frequencies)
         self.axes, self.pairs = self.frequencies.shape
         self.is_declared = bool(self.base or self.declared_convention or self.pairs)
-        if learned and self.is_declared:
+        if learned and (self.is_declared or self.kind == "rotary"):
             raise ValueError("learned must not be given with what is of sinusoids")
         if widths is None:
             widths = self.widths_of(subject) if hasattr(subject, "training") else []
         usual = [2 * self.pairs] if self.pairs else [16, 24]
-        taken = [check_d_model(width) for width in widths] or usual
+        # A single width is taken, too.
+        taken = [check_d_model(width) for width in np.ravel(widths)] or usual
         self.check_widths(taken)
         # This calls the code, for which a rotation reads `axes`.
         super().__init__(subject, taken, longest)

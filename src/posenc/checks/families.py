@@ -25,7 +25,7 @@ import numpy as np
 from posenc.checks.recognition import multiplier
 from posenc.checks.sums import CLOSE, Parts, Weights, added, fewest_parts, written
 from posenc.checks.trials import NEAR, Trial
-from posenc.conventions import EncodingCall, Floats, Reference
+from posenc.conventions import UNIT, EncodingCall, Floats, Reference
 from posenc.museum import ITSELF, Fault, Make, known
 
 ENOUGH = 2000  # entries for a fit, which is then tried on all
@@ -114,16 +114,19 @@ def decoded(trial: Trial, times: float) -> Floats:
     turned = turns(trial)
     # An angle is known but for whole turns. The slowest pair makes none, so that it tells the
     # position roughly: well enough to know the whole turns of the next one, which tells it better,
-    # and so on to the fastest.
+    # and so on to the fastest. Say that pairs turn by 0.1 and 1 radians a position, and that row 20
+    # is taken for 23: the slow one is ahead by 0.3, and 0.01 of rounding, which tells 23.1; the
+    # fast one is 0.1 behind that, which tells 23.
     for pair in np.argsort(np.abs(right.frequencies)):
         omega = right.frequencies[pair]
         rest = np.angle(turned[..., pair] * np.exp(-1j * omega * place))
-        if omega:
+        # One that hardly turns tells rounding alone.
+        if np.abs(omega) > UNIT:
             place = place + rest / omega
     return np.asarray(place)
 
 
-CURES = {  # what may be taken for positions, and how that is mended; others as "position"
+CURES = {  # what may be taken for positions, and how that is mended; remainders as "position"
     "1": "use the positions, also as the key of a cache; of several axes, mind the order",
     "position": "count once, from the right number, alike in all calls; or make a table longer; if "
     "it is meant, declare Convention(first=..., step=...)",
@@ -182,6 +185,9 @@ def places(call: EncodingCall, ahead: int, period: int) -> Parts:
 
 def restart(meant: Floats, taken: Floats) -> tuple[int, int]:
     """Return how far positions of rows are ahead, and after how many they begin again, or 0."""
+    # If rows 0 to 9 are taken for (position + 1) % 4:
+    #   taken   1 2 3 0 1 2 3 0 1 2  ahead by 1, at row 0
+    #   behind  0 0 0 4 4 4 4 8 8 8  a period of 4
     ahead = round(float((taken - meant)[np.abs(meant).argmin()]))
     # Each time that they begin again, they fall behind by one period more.
     behind = meant + ahead - taken
@@ -204,11 +210,11 @@ def other_positions(trials: list[Trial]) -> Iterator[Fault]:
         )
         parts_of = partial(places, ahead=ahead, period=period)
         for weights, make in fitted(trials, parts_of, taken, encoded_at):
-            names = [name for name in weights if weights[name] and name != "1"]
-            cures = [CURES.get(name, CURES["position"]) for name in names or ["1"]]
+            names = [name for name in weights if name != "1"] or ["1"]
+            cures = [CURES["position" if "%" in name else name] for name in names]
             said = written(weights)
             if said == "position":  # to six digits
-                said = f"{weights['position']}*position"
+                said = f"{weights['position']:.7g}*position"
             text = f"{said} is taken for the position; {'; '.join(cures)}"
             yield Fault("other positions", text, make)
 

@@ -58,6 +58,8 @@ def laws_of(kind: str) -> list[str]:
 def choose(kind: str, names: Iterable[str] | None = None) -> list[Law]:
     """Return the laws with these names; by default, all but those on request."""
     check_choice("kind", kind, KINDS)
+    if isinstance(names, str):
+        raise TypeError(f"laws must be a list of names, got {names!r}")
     usual = set(laws_of(kind)) - set(ON_REQUEST)
     wanted = usual if names is None else list(names)
     if not wanted:

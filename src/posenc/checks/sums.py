@@ -20,10 +20,10 @@ CLOSER = 1e-5  # for what is measured itself
 
 
 def distinct(parts: Parts, close: float) -> Parts:
-    """Leave out parts that equal an earlier one or its opposite, or a constant, which is "1"."""
+    """Leave out parts that equal an earlier one or its opposite, or a constant if "1" is a part."""
     kept: Parts = {}
     for name, part in parts.items():
-        others = [np.full(part.shape, part.flat[0])]
+        others = [np.full(part.shape, part.flat[0])] if "1" in parts else []
         for earlier in kept.values():
             others += [earlier, -earlier]
         differs = all(np.abs(part - other).max() > close for other in others)
@@ -47,8 +47,8 @@ def fewest_parts(target: Floats, parts: Parts, close: float) -> list[Weights]:
             # Two weights always fit two rows that differ, and often three: that tells nothing.
             if count == 2 and len(np.unique(columns, axis=0)) < 4:
                 continue
-            weights = np.linalg.lstsq(columns, target.ravel(), rcond=None)[0].round(6)
-            if np.abs(columns @ weights - target.ravel()).max() < close:
+            weights = np.linalg.lstsq(columns, target.ravel(), rcond=None)[0]
+            if np.abs(columns @ weights - target.ravel()).max() <= close:
                 fits.append(dict(zip(names, weights.tolist(), strict=True)))
         if fits:
             return fits
@@ -68,8 +68,7 @@ def written(weights: Weights) -> str:
         weight = weights[name]
         size = f"{abs(weight):.6g}"
         term = size if name == "1" else f"{size}*{name}".removeprefix("1*")
-        if weight:
-            text += f" {'-' if weight < 0 else '+'} {term}"
+        text += f" {'-' if weight < 0 else '+'} {term}"
     # The first sign is dropped if it is a plus, and else has no blanks around it.
     if text.startswith(" - "):
         return f"-{text[3:]}"

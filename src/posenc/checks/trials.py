@@ -50,7 +50,7 @@ def user(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
     try:
         return call(*given, **named)
     except Exception as error:
-        raise Raised from error
+        raise Raised(repr(error)) from error
 
 
 @dataclass(frozen=True)
