@@ -187,7 +187,7 @@ VERDICTS = rows("""
 "model_type": "smollm3", "use_sliding_window": true, "sliding_window": 9
     → and no encoding in 1 of 4 layers (sliding_attention)
 "model_type": "llama4_text", "no_rope_layers": [1, 0]
-    → no_rope_layers must be a list of integers, 4 or more, got [1, 0]
+    → no_rope_layers must be a list of integers from 0 on, 4 or more, got [1, 0]
 "rope_theta": [1e4, 5e6] → rope_theta must be a positive number
 "rope_theta": 0 → rope_theta must be a positive number
 "rope_scaling": {}, "rope_parameters": {"rope_type": "odd"} → rope_parameters: a scaling's type
@@ -201,6 +201,20 @@ VERDICTS = rows("""
 "axes_dims_rope": [16, 56, 56] → this: axes_dims_rope;
 "rope_scaling": {"mrope_section": [8, 12]} → sums to 20, but 64
 "hidden_size": null, "rope_scaling": {"mrope_section": [8]} → no contradiction
+"rope_scaling": {"mrope_section": [-16, 40, 8]} → .mrope_section must be a list of integers from 0
+"model_type": "gptj", "rotary_dim": 33
+    → 33 of 64 dimensions can't turn in pairs, by head_dim, rotary_dim
+"model_type": "llama", "qk_rope_head_dim": 128 → 128 of 64 dimensions can't turn in pairs
+"model_type": "llama", "hidden_size": 130, "num_attention_heads": 4
+    → hidden_size, 130, isn't a multiple of num_attention_heads, 4
+"model_type": "deepseek_v3", "rope_scaling": {YARN, "mscale_all_dim": -5}
+    → rope_scaling: scaling['mscale_all_dim'] must be positive, got -5
+"rope_scaling": {YARN, "factor": 1.3}, "max_position_embeddings": 1331
+    → 1,024 stretched to 1,331 by yarn: no contradiction
+"model_type": "qwen3", "layer_types": "full"
+    → layer_types must be a list of kinds of layers, 4 or more, got 'full'
+"model_type": "lfm2", "full_attn_idxs": [9]
+    → full_attn_idxs has 9, but the last of 4 layers is 3
 """)
 # Fields of a file that has few others: what its type adds is named.
 DEFAULTS = rows("""
@@ -222,6 +236,8 @@ DEFAULTS = rows("""
     → (full_attention), base 777, and RoPE in 14 of 22
 "model_type": "modernbert", "rope_parameters": {"theta": 777}
     → (sliding_attention), base 10,000 (by default: num_hidden_layers,
+"model_type": "llama", "": 8 → (by default: num_hidden_layers, hidden_size, num_attention_heads,
+"model_type": "gptj", "rope_scaling": {} → max_position_embeddings): nothing wrong
 "model_type": "gpt_oss", "rope_scaling": null → 4,096 stretched to 131,072 by yarn
 "model_type": "gpt_oss" → to 131,072 by yarn (by default: rope_parameters, num_hidden_layers,
 """)

@@ -124,7 +124,10 @@ class Scaling:
     def score_factor(self, fields: Mapping[str, Any]) -> float | None:
         """Return what YaRN's ``mscale_all_dim`` multiplies scores by, in some models' code."""
         depth, factor = fields.get("mscale_all_dim"), fields.get("factor") or 1
-        return _heat(factor, depth) ** 2 if depth and factor > 1 else None
+        if not depth or factor <= 1:
+            return None
+        depth = check_real("scaling['mscale_all_dim']", depth, positive=True)
+        return _heat(factor, depth) ** 2
 
 
 def _default(setting: Setting) -> tuple[Floats, float]:
@@ -235,8 +238,8 @@ def _yarn_attention(setting: Setting, factor: float) -> float:
     fields = setting.fields
     if not (fields.get("mscale") and fields.get("mscale_all_dim")):
         return _heat(factor)
-    scales = setting.number("mscale"), setting.number("mscale_all_dim")
-    return _heat(factor, scales[0]) / _heat(factor, scales[1])
+    usual = _heat(factor, setting.number("mscale"))
+    return usual / _heat(factor, setting.number("mscale_all_dim"))
 
 
 def _heat(factor: float, mscale: float = 1.0) -> float:

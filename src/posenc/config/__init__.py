@@ -21,13 +21,6 @@ from posenc.scaling import ORIGINAL
 
 __all__ = ["Layers", "Positions", "read_config"]
 
-ENDS_OF_PARTS = (
-    "_config",
-    "_cfg",
-    "encoder",
-    "decoder",
-)  # of fields that describe a model
-
 
 def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     """Read what a model's configuration, and the code of its type, say about positions.
@@ -94,7 +87,8 @@ def models(whole: Fields, model_type: str) -> Iterator[tuple[Fields, str]]:
     parts = {
         name: Fields(value, f"{whole.path}{name}.")
         for name, value in whole.content.items()
-        if isinstance(value, Mapping) and str(name).endswith(ENDS_OF_PARTS)
+        if isinstance(value, Mapping)
+        and str(name).endswith(tuple(WORDS["ends_of_parts"]))
     }
     texts = [name for name in WORDS["parts_with_text"] if name in parts]
     if not texts:  # the fields of the text may stand beside those of other parts

@@ -113,13 +113,16 @@ class Fields:
         return self.checked(name, "true or false", lambda x: isinstance(x, bool))
 
     def integers(self, name: str, least: int = 0) -> list[int]:
-        """Return a list of at least so many integers, an empty one if there is none."""
+        """Return a list of at least so many integers from 0 on, an empty one if there is none."""
 
         def fits(x: Any) -> bool:
-            whole = isinstance(x, list) and {*map(type, x)} <= {int}
+            whole = isinstance(x, list) and all(type(i) is int and i >= 0 for i in x)
             return whole and (not x or len(x) >= least)
 
-        return self.checked(name, f"a list of integers, {least} or more", fits) or []
+        return (
+            self.checked(name, f"a list of integers from 0 on, {least} or more", fits)
+            or []
+        )
 
     def text(self, name: str) -> str:
         """Return a string, an empty one if there is none."""

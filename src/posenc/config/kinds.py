@@ -68,7 +68,7 @@ def drop_ignored(fields: Fields, entry: Entry, names: Sequence[str] = ()) -> Non
         names = [*names, *WORDS["spellings"][SHARE]]
     for name in names:
         value = fields.content.pop(name, None)
-        if value is True or value not in (None, 1):  # True == 1
+        if value is True or value not in (None, {}, 1):  # True == 1
             fields.problems.append(
                 f"{entry.code} ignores {shown(fields.path + name)}; "
                 "other programs may not"
@@ -137,11 +137,17 @@ def groups_of_layers(fields: Fields, entry: Entry) -> dict[Group, list[int]]:
 
 def names_listed(fields: Fields, number: int) -> list[str]:
     """Return the kind of each layer that the file lists, in words, letters or numbers."""
-    rule = f"a list of kinds of layers, {number} or more"
-    listed: Sequence[object] | None = fields.checked(
-        "layer_types", rule, lambda x: isinstance(x, list | str) and len(x) >= number
-    )
     words = WORDS["kinds_of_layers"]
+    # A string has letters that are known; a list may have other words.
+    listed: Sequence[object] | None = fields.checked(
+        "layer_types",
+        f"a list of kinds of layers, {number} or more",
+        lambda x: (
+            isinstance(x, list | str)
+            and len(x) >= number
+            and (isinstance(x, list) or {*x} <= words.keys())
+        ),
+    )
     return [words.get(str(kind), str(kind)) for kind in listed or ()]
 
 
@@ -170,6 +176,11 @@ def names_by_rule(
     if no_chunks or not entry.others:
         return [ALL] * number
     whole = resting or {*fields.integers("full_attn_layers")}
+    if 0 < number <= max(whole, default=0):
+        fields.problems.append(
+            f"{fields.place('full_attn_layers')} has {max(whole)}, "
+            f"but the last of {number} layers is {number - 1}"
+        )
     interval = fields.count("full_attention_interval")
     first = fields.count("full_attention_offset", least=0)
     if interval and not whole:  # one of so many, the last one in most types

@@ -75,6 +75,11 @@ def with_widths(kind: Kind, layers: Layers) -> Layers:
     else:
         width = width_of_head(kind)
         turning = turning or turning_by_share(kind, width)
+    if width and turning and (turning % 2 or turning > width):
+        fields.problems.append(
+            f"{turning} of {width} dimensions can't turn in pairs, by head_dim, rotary_dim, "
+            f"qk_rope_head_dim, or {SHARE}"
+        )
     if width and turning == width:
         first = 0
     elif not kind.entry.code:
@@ -85,11 +90,18 @@ def with_widths(kind: Kind, layers: Layers) -> Layers:
 def width_of_head(kind: Kind) -> int | None:
     """Return the width of a query or key."""
     fields = kind.fields
-    for name in (WORDS["width_of_kind"].get(kind.name, ""), "head_dim"):
+    for name in (WORDS["width_of_kind"].get(kind.name, "head_dim"), "head_dim"):
         if fields.value(name) is not None:
             return fields.count(name)
     hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
-    return hidden // heads if hidden and heads else None
+    if not hidden or not heads:
+        return None
+    if hidden % heads:
+        fields.problems.append(
+            f"{fields.place('hidden_size')}, {hidden}, isn't a multiple of "
+            f"{fields.place('num_attention_heads')}, {heads}"
+        )
+    return hidden // heads
 
 
 def turning_by_share(kind: Kind, width: int | None) -> int | None:
@@ -189,7 +201,7 @@ def note_contradictions(kind: Kind, settings: Settings) -> None:
         if limit <= start:
             rope.problems.append(f"{ORIGINAL} is {start}, not below {LIMIT}, {limit}")
     # Some files give the trained length in both fields, which says nothing of a ratio.
-    elif factor and limit / start not in (1, factor):
+    elif factor and limit != start and abs(limit - start * factor) >= 1:
         rope.problems.append(
             f"the factor is {factor:g}, but {limit} / {start} is {limit / start:g}: "
             "the factor takes precedence"
@@ -199,7 +211,7 @@ def note_contradictions(kind: Kind, settings: Settings) -> None:
 def with_frequencies(layers: Layers, settings: Settings, longest: int) -> Layers:
     """Note frequencies and factors, up to the length before scaling and beyond it."""
     width, rotated = layers.head_dim, layers.rotated or 0
-    if not layers.base or not width or max(width, rotated) > WIDEST:
+    if not layers.base or not width or not rotated <= width <= WIDEST or rotated % 2:
         return layers
     if settings["rope_type"] == "proportional":  # it spreads over the whole head
         # Half a dimension more, as the rule rounds down: 30 / 176 · 176 is below 30.
