@@ -36,6 +36,27 @@ def test_sums_ask_for_digits_from_the_ones_on():
     assert torch.equal(targets[:, -2:], asked)
 
 
+@pytest.mark.parametrize(
+    ("task", "seq_len"),
+    [
+        ("order", 2),
+        ("count", 3),
+        ("back", 3),
+        ("needle", 1),
+        ("sums", 16),
+        ("sums", 59),
+    ],
+)
+def test_a_length_that_a_task_cannot_have_is_refused(task, seq_len):
+    with pytest.raises(ValueError, match="seq_len"):
+        ex.TASKS[task]((1, seq_len))
+
+
+def test_sums_are_measured_at_their_length_alone():
+    models = ex.train(ex.Settings("sums", seq_len=32, steps=1), [1])
+    assert ex.measure(models).keys() == {"32"}
+
+
 @pytest.mark.parametrize("encoding", ex.ENCODINGS)
 def test_each_kind_learns_to_read(encoding):
     models = ex.train(ex.Settings("prose", encoding, **READER), [1])
@@ -47,6 +68,12 @@ def test_fine_tuning_leaves_the_models_alone():
     before = PROSE.bits(models, 16)
     tuned = ex.fine_tune(models, models.model.encoding, 32)
     assert PROSE.bits(tuned, 16) < before == PROSE.bits(models, 16)
+
+
+def test_an_encoding_with_weights_cannot_replace_another():
+    models = ex.stack(ex.Settings(encoding="learned"), [1])
+    with pytest.raises(ValueError, match="no weights"):
+        models.with_encoding(ex.init_model(models.settings, 2).encoding)
 
 
 def test_the_tables_are_of_the_studies():

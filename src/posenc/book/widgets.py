@@ -435,14 +435,19 @@ class Turning(_Figure):
         stems = [self.query, self.key]
         land.vlines(stems, 0, np.interp(stems, x, curve), self.colors, linewidth=2)
         land.set_xticks(range(_PLACES), self._words(), size="small")
-        land.set(xlim=(-0.5, _PLACES - 0.5), ylim=(0, 9), yticks=[])
+        land.set(xlim=(-0.5, _PLACES - 0.5), ylim=(0, max(9, curve.max())), yticks=[])
         land.set_title(f"score {values['score']:.2f}")
 
     def _words(self) -> list[str]:
         """Return the sentence: the others take the places that the two leave, in order."""
         others = iter(_OTHERS.split())
-        two = {int(self.query): "ran", int(self.key): "dog"}
-        return [two.get(place) or next(others, "") for place in range(_PLACES)]
+        two = {"ran": self.query, "dog": self.key}.items()
+        # Halves go up, as in the script. A key at the query's place stands below it.
+        return [
+            "\n".join(word for word, at in two if int(at + 0.5) == place)
+            or next(others, "")
+            for place in range(_PLACES)
+        ]
 
 
 class Influence(_Figure):

@@ -70,8 +70,9 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
     the encoding goes beyond the trained length and between its places.
     """
     settings, encoding = models.settings, models.model.encoding
-    # Tables end at the trained length, and so do the answers in tasks about the place.
-    goes_on = not encoding.ends and settings.task not in ("place", "marked")
+    # Tables end at the trained length, and so do the answers in tasks about the place. Sums have
+    # none of the other lengths.
+    goes_on = not encoding.ends and settings.task not in ("place", "marked", "sums")
     longest = max(LENGTHS) if beyond and goes_on else settings.seq_len
     measured = {
         f"{seq_len}": accuracy(models, seq_len, number=number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -114,10 +114,12 @@ class Trained:
         return run_all(self.weights, tokens, positions)
 
     def with_encoding(self, encoding: Encoding) -> Trained:
-        """Return models with a copy of these weights and another encoding, without weights."""
-        model = Transformer(self.settings)
-        model.encoding = encoding
-        return replace(self, model=model, weights=deepcopy(self.weights))
+        """Return a copy of these models with another encoding, one without weights."""
+        if [*encoding.parameters()]:
+            raise ValueError("the other encoding must have no weights")
+        models = deepcopy(self)
+        models.model.encoding = encoding
+        return models
 
 
 def init_model(settings: Settings, seed: int) -> Transformer:

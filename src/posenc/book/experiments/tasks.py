@@ -21,9 +21,9 @@ Shape = Sequence[int]
 Task = Callable[[Shape], Texts]
 
 
-def order(shape: Shape) -> Texts:
+def order(shape: Shape, least: int = 3) -> Texts:
     """Ask at the end whether the A comes before the B."""
-    tokens = _filler(shape)
+    tokens = _filler(shape, least)
     # The last place is the question's; A and B get two of the others.
     shuffled = torch.rand(tokens[..., 1:].shape).argsort(-1)
     place_of_a = shuffled[..., :1]
@@ -36,7 +36,7 @@ def order(shape: Shape) -> Texts:
 
 def count(shape: Shape) -> Texts:
     """Ask at the end whether A's outnumber B's among three capitals."""
-    tokens, _ = order(shape)
+    tokens, _ = order(shape, 4)
     # The third capital goes to a random place that holds filler.
     chance = torch.rand(tokens.shape)
     third = torch.where(tokens < A, chance, -1.0).argmax(-1, keepdim=True)
@@ -47,7 +47,7 @@ def count(shape: Shape) -> Texts:
 
 def back(shape: Shape) -> Texts:
     """Ask, from the fourth place on, for the letter three places back."""
-    tokens = _filler(shape)
+    tokens = _filler(shape, 4)
     return _asked(tokens, 3, tokens[..., :-3])
 
 
@@ -60,7 +60,7 @@ def local(shape: Shape) -> Texts:
 
 def needle(shape: Shape) -> Texts:
     """Ask at every place which letter follows the A, wherever the A is."""
-    tokens = _filler(shape)
+    tokens = _filler(shape, 2)
     *batch, seq_len = shape
     place_of_a = torch.randint(seq_len - 1, (*batch, 1))
     answers = tokens.gather(-1, place_of_a + 1)
@@ -70,10 +70,9 @@ def needle(shape: Shape) -> Texts:
 def recall(shape: Shape) -> Texts:
     """Ask as `needle` does, but only from the letter after the A on."""
     tokens, targets = needle(shape)
-    # Before the answer was read, nobody can know it.
-    seen = (tokens == A).cumsum(-1)
-    targets[..., 1:][seen[..., :-1] == 0] = NO_TARGET
-    targets[..., 0] = NO_TARGET
+    # Up to the A, the answer wasn't read, and nobody can know it.
+    is_a = tokens == A
+    targets[is_a.cumsum(-1) <= is_a] = NO_TARGET
     return tokens, targets
 
 
@@ -93,9 +92,11 @@ def marked(shape: Shape) -> Texts:
 def sums(shape: Shape) -> Texts:
     """Ask, from the = on, for the next digit of a sum; all numbers begin with the ones.
 
-    Two numbers have (seq_len - 2) / 3 digits each, so seq_len must be 2 more than a multiple of 3.
+    Two numbers have (seq_len - 2) / 3 digits each, at most 18, as torch's integers end there.
     """
     *batch, seq_len = shape
+    if seq_len not in range(5, 57, 3):
+        raise ValueError(f"seq_len of sums must be 5, 8, … or 56, got {seq_len}")
     digits = (seq_len - 2) // 3
     places = 10 ** torch.arange(digits + 1)
     numbers = torch.randint(10**digits, (2, *batch, 1))
@@ -114,7 +115,10 @@ TASKS: dict[str, Task] = {
 }
 
 
-def _filler(shape: Shape) -> Tensor:
+def _filler(shape: Shape, least: int = 1) -> Tensor:
+    """Return random letters, for a task that needs at least so many."""
+    if shape[-1] < least:
+        raise ValueError(f"seq_len must be at least {least}, got {shape[-1]}")
     return torch.randint(FILLERS, shape)
 
 
