@@ -111,7 +111,7 @@ ENCODINGS = rows("""
 "mpnet", "relative_attention_num_buckets": 9 → 4 scores, a bias; input, a table
 "mpt", "attn_config": {"alibi": false} → 4 input, a table
 "nemotron_h", "layer_types": ["attention", "attention", "attention", "attention"] → 4 nowhere
-"phi", "head_dim": 176, "rope_scaling": {"type": "proportional", "partial_rotary_factor": 0.1705}
+"phi", "head_dim": 176, "rope_scaling": {"type": "proportional", "partial_rotary_factor": 0.1765}
     → 4 30/176 halves 10000 proportional 0.231
 "pixtral", "patch_size": 14, "position_embedding_type": "rope" → 4 queries and keys, rotary
 "clip_vision_model", "patch_size": 14, "position_embedding_type": "rope"

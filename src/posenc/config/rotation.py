@@ -112,7 +112,11 @@ def turning_by_share(kind: Kind, width: int | None) -> int | None:
         if turning:
             return turning
     share = rope.number(SHARE, 1) or fields.number(SHARE, 1) or 1.0
-    return int(width * share) if width else None
+    if not width:
+        return None
+    turning = int(width * share)
+    is_proportional = rope.text("rope_type") == "proportional"
+    return turning - turning % 2 if is_proportional else turning
 
 
 def with_axes(kind: Kind, layers: Layers) -> Layers:
