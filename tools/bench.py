@@ -39,7 +39,7 @@ from posenc import nn, sinusoidal_encoding
 ROUNDS = 15
 # Up to 10 MB the allocator keeps a table's memory for the next; from 32 MB on it is new.
 SIZES = [(128, 64), (512, 512), (5000, 512), (16_384, 512)]
-LONGEST_LOOP = 512  # rows that the loops of S0 are asked for
+LONGEST_LOOP = 512  # rows that the loops of S2 are asked for
 PACKAGES = ("numpy", "torch", "transformers", "diffusers", "torchtune")
 # Heads and their width, as in a model of 7B parameters.
 HEADS, WIDTH = 32, 128
@@ -47,8 +47,8 @@ HEADS, WIDTH = 32, 128
 STAGES = {"prefill": (0, 2048), "decode": (1000, 1)}
 
 
-# What S0 and S4 are is said in the book's references.
-def loops_of_s0(n, d):
+# What S2 and S4 are is said in the book's references.
+def loops_of_s2(n, d):
     table = np.zeros((n, d))
     for k in range(n):
         for i in range(d // 2):
@@ -91,7 +91,7 @@ TABLES = {  # ways to make a table of n rows of width d
     "allocate and fill": allocate_and_fill,
     "numpy, float64": partial(broadcast, dtype=np.float64),
     "numpy, float32": partial(broadcast, dtype=np.float32),
-    "loops of S0": loops_of_s0,
+    "loops of S2": loops_of_s2,
     "torch of S4": torch_of_s4,
     "transformers, Speech2Text": (
         speech.Speech2TextSinusoidalPositionalEmbedding.get_embedding
@@ -154,7 +154,7 @@ def compare_tables():
     for n, d in SIZES:
         ways = {way: partial(make, n, d) for way, make in TABLES.items()}
         if n > LONGEST_LOOP:
-            del ways["loops of S0"]
+            del ways["loops of S2"]
         rows += compare(ways, seq_len=n, d_model=d)
     return rows
 
