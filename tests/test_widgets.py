@@ -1,7 +1,6 @@
 """Figures as Python shows them, with and without a browser."""
 
 import pytest
-from matplotlib.figure import Figure
 
 from posenc.book import widgets
 
@@ -20,12 +19,6 @@ def test_a_figure_is_live_or_a_picture_with_its_state(kind, monkeypatch):
     assert still[widgets.MIME] == {"kind": kind.__name__, "state": kind().state()}
 
 
-def test_the_picture_of_turning_is_the_scripts():
-    """Halves go up, a key at the query's place stands below it, and no summit is cut."""
-    turning = widgets.Turning(query=0.5, key=0.6, base=1e6, rule="YaRN")
-    figure, values = Figure(), turning.values()
-    turning._draw(figure, values)
-    land = figure.axes[0]
-    words = [label.get_text() for label in land.get_xticklabels()]
-    assert words[:3] == ["the", "ran\ndog", "saw"]
-    assert land.get_ylim()[1] >= values["layers"].max() > 9
+def test_words_change_places_in_a_picture_as_in_the_script():
+    words = dict(widgets.Turning(query=0.5, key=2.4)._words())
+    assert [words[place] for place in (0, 0.5, 2.4, 3)] == ["the", "ran", "dog", "saw"]

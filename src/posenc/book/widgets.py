@@ -44,7 +44,6 @@ from posenc.conventions import Convention
 # Of kind and state, beside a stored picture.
 MIME = "application/vnd.posenc.figure+json"
 Floats = NDArray[Any]
-Hands = NDArray[Any]  # complex: right + up i
 # What is drawn, by the names that scripts have for it. "hands" are those of dials, as (up, right):
 # (dials, hands of each, 2).
 Values = dict[str, Any]
@@ -366,11 +365,7 @@ _DISTANCES = np.arange(0.5 - _PLACES, _PLACES - 0.4, 0.25)
 
 
 class Turning(_Figure):
-    """A query, *ran*, and a key, *dog*: the score of a key at each place, and their dials.
-
-    Two hands add their dot product to a score. As complex numbers, it is the real part of one times
-    the other's conjugate.
-    """
+    """A query, *ran*, and a key, *dog*: the score of a key at each place, and their dials."""
 
     query = _number("query k", 6, 0, _PLACES - 1, 1.0)
     key = _number("key m", 1, 0, _PLACES - 1, 1.0)
@@ -380,74 +375,98 @@ class Turning(_Figure):
     colors = plots.COLORS[:2]
 
     def values(self) -> Values:
-        key = np.array([self.key])
-        hands = np.vstack([self._hands_of_query(), self._hands(key)])
+        key = np.array([self.key - self.query])
+        layers = self._sums_at(_DISTANCES)
+        hands = self._vectors(np.array([self.query, self.key]))
+        # To dials with two hands, as (up, right)
+        hands = hands.reshape(2, 2, _PAIRS).transpose(2, 0, 1)[..., ::-1]
         return {
-            "shares": self._shares(key)[0],
-            "score": self._sums(key)[0, -1],
-            "row": self._sums(np.arange(_PLACES))[:, -1],
-            "layers": self._sums(self.query + _DISTANCES),
-            "hands": np.stack([hands.T.imag, hands.T.real], axis=2),
+            "shares": self._shares_at(key)[0],
+            "score": self._sums_at(key)[0, -1],
+            "row": self._sums_at(np.arange(_PLACES) - self.query)[:, -1],
+            "layers": layers,
+            "curve": layers[:, -1],
+            "hands": hands,
         }
 
-    def _sums(self, keys: Floats) -> Floats:
-        """Return scores of the slowest pair alone, the slowest two, and so on: (places, pairs)."""
-        return self._shares(keys)[:, ::-1].cumsum(axis=1)
-
-    def _shares(self, keys: Floats) -> Floats:
-        """Return what each pair adds to the score of a key at each place: (places, pairs)."""
-        shares: Floats = (self._hands_of_query() * self._hands(keys).conj()).real
+    def _shares_at(self, distances: Floats) -> Floats:
+        """Return what each pair adds to the score of keys at distances: (keys, pairs)."""
+        query, *keys = self._vectors(self.query + np.array([0, *distances]))
+        # Right times right, and up times up
+        shares: Floats = (query * keys).reshape(-1, 2, _PAIRS).sum(axis=1)
         if self.method == "ALiBi":
             # The slope of the first of eight heads is 1/2; each pair bears its part.
-            shares -= abs(keys - self.query)[:, None] / 2 / _PAIRS
+            shares -= abs(distances)[:, None] / 2 / _PAIRS
         return shares
 
-    def _hands_of_query(self) -> Hands:
-        """Return the query's hands, (1, pairs); turned, it looks three words back."""
-        hands = self._hands(np.array([self.query]))
-        return hands * np.exp(-3j * self._omega) if self.method == "turned" else hands
-
-    def _hands(self, places: Floats) -> Hands:
-        """Return the hands of a word at each place, (places, pairs)."""
-        if self.method == "turned":
-            # Trained on eight words, stretched to sixteen.
-            omega, factor = _stretched(self, _WIDTH, _TRAINED, _FACTOR)
-            return factor * np.exp(1j * np.outer(places, omega))
-        if self.method == "added":
-            # Half, so that no hand is longer than 1.
-            return (1 + np.exp(1j * np.outer(places, self._omega))) / 2
-        return np.ones((len(places), _PAIRS))
-
-    @property
-    def _omega(self) -> Floats:
-        return posenc.angular_frequencies(_WIDTH, base=self.base)
+    def _sums_at(self, distances: Floats) -> Floats:
+        """Return scores of the slowest pair alone, the slowest two, and so on: (keys, pairs)."""
+        return self._shares_at(distances)[:, ::-1].cumsum(axis=1)
 
     def _draw(self, figure: Figure, values: Values) -> None:
-        land, clocks = figure.subplots(2, height_ratios=(3, 1))
+        landscape, clocks = figure.subplots(2, height_ratios=(3, 1))
+        self._draw_sentence(landscape, values)
         plots.dials(values["hands"], self.colors, clocks, columns=_PAIRS)
-        x = self.query + _DISTANCES
-        layers = values["layers"].T[::-1]  # of all pairs, of all but the fastest, …
-        curve = layers[0]
-        # Slower pairs' layers cover what faster ones, drawn before, have below them.
-        for color, layer in zip(plots.PAIRS, layers, strict=True):
-            land.fill_between(x, np.minimum(layer, curve), color=color, linewidth=0)
-        land.plot(x, curve, color=plots.AGREE[0])
-        stems = [self.query, self.key]
-        land.vlines(stems, 0, np.interp(stems, x, curve), self.colors, linewidth=2)
-        land.set_xticks(range(_PLACES), self._words(), size="small")
-        land.set(xlim=(-0.5, _PLACES - 0.5), ylim=(0, max(9, curve.max())), yticks=[])
-        land.set_title(f"score {values['score']:.2f}")
 
-    def _words(self) -> list[str]:
-        """Return the sentence: the others take the places that the two leave, in order."""
-        others = iter(_OTHERS.split())
-        two = {"ran": self.query, "dog": self.key}.items()
-        # Halves go up, as in the script. A key at the query's place stands below it.
-        return [
-            "\n".join(word for word, at in two if int(at + 0.5) == place)
-            or next(others, "")
-            for place in range(_PLACES)
-        ]
+    def _draw_sentence(self, ax: Axes, values: Values) -> None:
+        """Draw the landscape of scores, the words on it, and the key's score."""
+        x = self.query + _DISTANCES
+        # Slower pairs' layers cover what faster ones, drawn before, have below them.
+        for color, sums in zip(plots.PAIRS, values["layers"].T[::-1], strict=True):
+            layer = np.minimum(sums, values["curve"])
+            ax.fill_between(x, layer, color=color, linewidth=0)
+        ax.plot(x, values["curve"], color=plots.AGREE[0])
+        violet, orange = self.colors
+        colors = {"ran": violet, "dog": orange}
+        is_close = abs(self.query - self.key) < 1
+        for place, word in self._words():
+            height = np.interp(place, x, values["curve"])
+            color = colors.get(word, plots.INK)
+            if word in colors:
+                ax.vlines(place, 0, height, color=color, linewidth=2)
+            if word == "dog" and is_close:
+                # Above, the query has its word: the key's is below, beside its stem.
+                ax.text(place + 0.2, height - 1.5, word, color=color)
+            else:
+                ax.text(place, height + 0.5, word, color=color, ha="center")
+        score = values["score"]
+        ax.plot(self.key, score, "o", color=orange)
+        # The score stands above the words on both sides.
+        place = int(self.key)
+        level = 2 + values["row"][max(0, place - 1) : place + 2].max()
+        ax.text(self.key, level, f"{score:.2f}", ha="center", size="x-large")
+        ax.set(xlim=(-0.5, _PLACES - 0.5), ylim=(0, 11))
+        ax.set(xticks=range(_PLACES), yticks=[])
+        ax.spines.left.set_visible(False)
+
+    def _words(self) -> list[tuple[float, str]]:
+        """Return words and their places: the others take those that are left, in order."""
+        taken = (
+            int(self.query + 0.5),
+            int(self.key + 0.5),
+        )  # halves go up, as in the script
+        left = (place for place in range(_PLACES) if place not in taken)
+        others = zip(left, _OTHERS.split(), strict=False)
+        return [*others, (self.query, "ran"), (self.key, "dog")]
+
+    def _vectors(self, places: Floats) -> Floats:
+        """Return a word at each place, (places, width): right of all pairs, then up of all.
+
+        The first is the query, the others are keys.
+        """
+        words = np.zeros((len(places), _WIDTH))
+        words[:, :_PAIRS] = 1
+        if self.method == "added":
+            add = Convention("cos, sin", base=self.base).encoding(_WIDTH)
+            return add(words, places) / 2  # so that no hand is longer than 1
+        if self.method != "turned":
+            return words
+        # The query looks three words back.
+        words[:1] = posenc.rotate_pairs(words[:1], [-3], base=self.base)
+        # Trained on eight words, stretched to sixteen.
+        omega, factor = _stretched(self, _WIDTH, _TRAINED, _FACTOR)
+        turns = posenc.rotary_turns(places, frequencies=omega, attention_factor=factor)
+        return posenc.rotate_pairs(words, turns=turns)
 
 
 class Influence(_Figure):
