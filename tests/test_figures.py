@@ -209,6 +209,42 @@ def test_what_is_said_is_so(show):
         expect(page.figure.locator(".say")).to_contain_text(said)
 
 
+def test_a_guide_goes_on_only_once_all_hands_agree_and_leads_back(show):
+    page = show("turning")
+    guide = page.figure.locator(".moves")
+    dog = page.get_by_label("dog")
+    dog.press("ArrowRight")
+    expect(guide).to_contain_text("Drag dog")
+    page.get_by_label("ALiBi").check()
+    expect(guide).to_contain_text("Choose “turned.”")
+    page.get_by_label("turned").check()
+    dog.press("ArrowRight")
+    expect(guide).to_contain_text("Drag both")
+
+
+def test_rules_for_longer_texts_come_where_they_count_and_nothing_moves(show):
+    """Under a finger that drags, nothing shifts."""
+    page = show("turning", width=390)
+    yarn = page.get_by_label("YaRN")
+    expect(yarn).to_be_hidden()
+    height = page.figure.bounding_box()["height"]
+    show_state(page, query=2, key=13)
+    expect(yarn).to_be_visible()
+    assert page.figure.bounding_box()["height"] == height
+    button(page, "More").click()
+    page.get_by_label("added").check()
+    expect(yarn, "it would do nothing").to_be_hidden()
+
+
+def test_a_drag_of_both_words_is_told_as_one(show):
+    page = show("turning")
+    # (8.3 - 8) and (4.3 - 4) are rounded, each in its own way.
+    show_state(page, query=8, key=4)
+    drag = "({ figure }) => figure.update({ query: 8.3, key: 4.3 }, true)"
+    page.figure.evaluate(drag)
+    expect(page.figure.locator(".say")).to_contain_text("Both moved by")
+
+
 def test_words_stand_on_the_landscape(show):
     """They are drawn apart from it."""
     page = show("turning")

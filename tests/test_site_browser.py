@@ -2,7 +2,7 @@
 
 import pytest
 from card import CARD, says
-from pages import address, button, check_with_axe, themes
+from pages import PALE, address, button, check_with_axe, themes
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -16,6 +16,7 @@ LAID_OUT = """() => [...document.querySelectorAll("article > section > section")
     .every((section) => section.style.contentVisibility === "visible")"""
 NO_STORAGE = """for (const name of ["localStorage", "sessionStorage"])
     Object.defineProperty(window, name, { get() { throw Error("no") } });"""
+SPOILED = """for (const name of ["right", "typed"]) localStorage.setItem(name, "{");"""
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -46,13 +47,15 @@ def test_without_scripts_a_figure_is_a_picture_and_evidence_is_in_folds(visit):
     expect(tab.locator("details.documents[open] p").first).to_be_visible()
 
 
-def test_a_figure_stays_in_view_while_its_words_are_read(visit):
-    tab = visit(address("notebooks/05_rotary_and_alibi"), width=390)
+# Beside the words it begins with them; above them all of it stays.
+@pytest.mark.parametrize(("width", "share"), [(1920, 0.1), (390, 1)])
+def test_a_figure_stays_in_view_while_its_words_are_read(visit, width, share):
+    tab = visit(address("notebooks/05_rotary_and_alibi"), width=width)
     stage = tab.locator(".stage").last
     words = stage.locator("a[data-set]").last
     words.evaluate("(link) => link.scrollIntoView({ block: 'end' })")
     tab.evaluate("scrollBy(0, 60)")  # the words just above the lower edge
-    expect(stage.locator("posenc-figure")).to_be_in_viewport(ratio=1)
+    expect(stage.locator("posenc-figure")).to_be_in_viewport(ratio=share)
     words.click(trial=True)  # raises if the figure covers them
 
 
@@ -69,17 +72,19 @@ def test_lists_open_over_the_page_and_make_way(visit):
     expect(tab.locator("#summary > h2")).to_be_in_viewport()
 
 
-def test_another_site_can_put_a_figure_in_a_frame(visit, served, tmp_path):
-    """By the copied line, without requests to other hosts."""
+def test_another_site_can_put_a_view_in_a_frame(visit, served, tmp_path):
+    """The copied line reproduces the view there, without requests to other hosts."""
     tab = visit(f"{served}/notebooks/08_heatmaps.html")
     figure = tab.locator("posenc-figure")
+    figure.locator("input").first.press("ArrowLeft")
+    said = figure.locator(".say").text_content()
     button(figure, "Share").click()
     button(figure, "Copy embed code").click()
     button(figure, "Copied embed code").wait_for()
     other = tmp_path / "other.html"
     other.write_text(tab.evaluate("navigator.clipboard.readText()"), encoding="utf-8")
     tab.goto(other.as_uri())
-    expect(tab.frame_locator("iframe").locator(".say")).not_to_be_empty()
+    expect(tab.frame_locator("iframe").locator(".say")).to_have_text(said)
 
 
 def test_a_dark_page_is_printed_light_with_pictures_and_its_evidence(visit):
@@ -96,6 +101,7 @@ def test_a_dark_page_is_printed_light_with_pictures_and_its_evidence(visit):
     tab.evaluate(f"() => addEventListener('beforeprint', () => (printed = {THEME}))")
     tab.pdf()
     assert tab.evaluate("printed") == "light"
+    assert tab.evaluate(THEME) == "dark"
     tab.emulate_media(media="print")
     expect(tab.locator("posenc-figure > img").first).to_be_visible()
     expect(live).not_to_be_visible()
@@ -129,7 +135,9 @@ def test_evidence_is_one_switch_away(visit):
     expect(switch).to_have_attribute("aria-pressed", "true")
     tab.keyboard.press("e")
     expect(check).not_to_be_visible()
-    # A link may ask for one claim's cell.
+    # A link may ask for all of it, or for one claim's cell.
+    tab.goto(f"{CHAPTER}?evidence")
+    expect(check).to_be_visible()
     tab.goto(f"{CHAPTER}#claim-S0-linear")
     expect(tab.locator("#claim-S0-linear pre").first).to_be_in_viewport()
 
@@ -165,9 +173,10 @@ def test_a_search_is_corrected_and_leads_to_its_results(visit, served):
     tab.wait_for_url("**/glossary.html#term-wavelength")
 
 
-def test_a_page_works_without_storage_and_with_any_hash(visit):
+@pytest.mark.parametrize("storage", [NO_STORAGE, SPOILED], ids=["none", "spoiled"])
+def test_a_page_works_without_storage_and_with_any_hash(visit, storage):
     tab = visit()
-    tab.add_init_script(NO_STORAGE)
+    tab.add_init_script(storage)
     tab.goto(f"{CHAPTER}#100%")
     button(tab, "Evidence").click()
     expect(tab.get_by_text("Checked: ").first).to_be_visible()
@@ -197,6 +206,17 @@ def test_what_has_the_focus_is_seen(visit):
         for _ in range(60):
             tab.keyboard.press("Tab")
             assert tab.evaluate(UNSEEN) == "", "draw a focus ring in book.css"
+
+
+def test_what_is_under_the_mouse_can_be_read(visit):
+    tab = visit(CHAPTER)
+    tab.add_style_tag(content="* { transition: none !important }")
+    for kind in ("article p a", ".bd-toc-nav a", "summary"):
+        link = tab.locator(f"{kind}:visible").first
+        # A theme that changes under a resting mouse shows colors of hovering in both.
+        link.hover()
+        for _ in themes(tab):
+            assert link.evaluate(PALE) == [], "text needs 4.5 to 1, hovered, too"
 
 
 def test_claims_are_filtered_by_words_and_a_search_is_a_step_away(visit):
