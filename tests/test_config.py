@@ -11,7 +11,7 @@ from reading import rows, text_of
 
 from posenc.config import read_config
 from posenc.config.__main__ import main
-from posenc.config.fields import TYPES, UNKNOWN, WORDS
+from posenc.config.fields import WORDS
 from posenc.config.verdict import SUGGESTED
 
 RELEASED = json.loads(text_of("notebooks/data/released.json"))
@@ -261,9 +261,11 @@ def test_a_part_for_images_is_read_like_the_text():
     assert "RoPE in some or all layers" in verdict
 
 
-def test_types_have_the_keys_of_the_first_table():
-    keys = vars(UNKNOWN).keys()
-    assert [name for name, entry in TYPES.items() if vars(entry).keys() != keys] == []
+def test_a_mapping_nested_without_end_is_refused():
+    config = {}
+    config["text_config"] = config
+    with pytest.raises(ValueError, match="nested too deeply"):
+        read_config(config)
 
 
 def test_what_a_file_says_cannot_steer_a_terminal():

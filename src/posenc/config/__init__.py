@@ -44,7 +44,7 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     TypeError
         If `config` isn't a mapping.
     ValueError
-        If the file isn't JSON. The message names its place.
+        If the file isn't JSON, or is nested too deeply. The message names its place.
 
     Examples
     --------
@@ -55,7 +55,10 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     content = config if isinstance(config, Mapping) else load(config)
     if not isinstance(content, Mapping):
         raise TypeError(f"config must be a mapping, got {content!a:.60}")
-    return read_models(Fields(content))
+    try:
+        return read_models(Fields(content))
+    except RecursionError as error:
+        raise ValueError("config is nested too deeply") from error
 
 
 def read_models(whole: Fields) -> Positions:

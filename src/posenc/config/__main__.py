@@ -8,6 +8,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from posenc.config import read_config
+from posenc.config.fields import LARGEST_FILE
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -24,9 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
     readings, failed = {}, False
     for name in names:
         try:
-            readings[name] = read_config(
-                sys.stdin.buffer.read() if name == "-" else name
-            )
+            source = sys.stdin.buffer.read(LARGEST_FILE + 1) if name == "-" else name
+            readings[name] = read_config(source)
         except (OSError, TypeError, ValueError) as error:
             print(f"{name}: {error}", file=sys.stderr)
             failed = True

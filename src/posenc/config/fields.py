@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from posenc.layers import shown
 
@@ -21,13 +20,34 @@ def table(name: str) -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath(name).read_text("utf-8"))
 
 
-class Entry(SimpleNamespace):
-    """What the code of a type does, by the keys of types.toml."""
+class Entry(NamedTuple):
+    """What the code of a type does: the keys of types.toml, which says what they mean."""
+
+    code: str
+    read: str
+    where: str
+    defaults: Mapping[str, Any]
+    pairing: str
+    norm: str
+    ignores: Sequence[str]
+    chooses: Sequence[str]
+    window: bool
+    others: str
+    last: bool
+    skips: bool
+    still: Sequence[str]
+    local: Sequence[str]
+    local_scaled: bool
+    sections: Sequence[int]
+    axes: str
+    mscale: bool
+    table: str
+    note: str
 
 
 ROWS = table("types.toml")
 UNKNOWN = Entry(**ROWS.pop("unknown"))
-TYPES = {name: Entry(**vars(UNKNOWN) | row) for name, row in ROWS.items()}
+TYPES = {name: UNKNOWN._replace(**row) for name, row in ROWS.items()}
 WORDS = table("fields.toml")  # spellings, words, and patterns of names
 
 
