@@ -275,6 +275,18 @@ def printing(x, p):
     return rotate_pairs(x, p)
 
 
+def untrainable(x, p):
+    if x.requires_grad:
+        x.register_hook(int)  # which takes no arrays
+    return rotate_pairs(x, p)
+
+
+class PairInTraining(recall.Rotary):
+    def forward(self, x, positions):
+        turned = super().forward(x, positions)
+        return (turned, x) if self.training else turned
+
+
 class Kept(recall.Rotary):
     """What is made in the first call is kept."""
 
@@ -365,6 +377,8 @@ WITH_THEIR_LAW = {
     # With the gradient of what doesn't turn
     "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
     "gradient: in training, make anew": Kept(),
+    "gradient: your code raises": untrainable,
+    "gradient: it returns a tuple": PairInTraining(),
     "reduced: product in bfloat16": KeptProduct(),
     "compile: raises": printing,
 }
