@@ -34,6 +34,8 @@ const TURNS = { turned: 1, added: 0.5 };
 /** Whether any of these angles is one that training never showed (`excess`); rounding is none. */
 export const isUnseen = (angles) => angles.some((angle) => Math.abs(angle) > 1e-9);
 
+let kept = {}; // the last layers and curve, and what they were made `by`
+
 /** What is seen of a state: `Attention`. */
 export function attention({ query, key, method, base, rule }) {
   const trained = omegas(HEAD.d_model, base);
@@ -65,7 +67,12 @@ export function attention({ query, key, method, base, rule }) {
     return frequencies.map((_, n) => (sum += shareAt(position, DIALS - 1 - n)));
   };
   const scoreAt = (position) => sumsAt(position).at(-1);
-  const layers = DISTANCES.map((distance) => sumsAt(query + distance));
+  // Unless places are added, only distances count: so a drag keeps them.
+  const by = `${[method, base, rule, method === "added" && query]}`;
+  if (kept.by !== by) {
+    const layers = DISTANCES.map((distance) => sumsAt(query + distance));
+    kept = { by, layers, curve: layers.map((sums) => sums.at(-1)) };
+  }
   const excess = frequencies.map((frequency, pair) => {
     const apart = wrapped((key - query) * frequency);
     const most = isTurned ? trained[pair] * (HEAD.trained - 1) : Math.PI; // of half a turn, all was seen
@@ -76,8 +83,8 @@ export function attention({ query, key, method, base, rule }) {
     shares: frequencies.map((_, pair) => shareAt(key, pair)),
     score: scoreAt(key),
     row: PLACES.map(scoreAt),
-    layers,
-    curve: layers.map((sums) => sums.at(-1)),
+    layers: kept.layers,
+    curve: kept.curve,
     excess,
   };
 }

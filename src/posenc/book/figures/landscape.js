@@ -33,8 +33,10 @@ export function landscape(svg) {
   svg.append(group);
   let geometry, rows; // by `arrange`
   let before;
+  let drawn; // the layers that are
   const arrange = (next) => {
     geometry = next;
+    drawn = undefined;
     rows = Array.from({ length: geometry.rows }, (_, row) => makeRow(geometry, row));
     group.replaceChildren(...rows.map(({ view }) => view));
   };
@@ -42,17 +44,22 @@ export function landscape(svg) {
     const { slot, ground, level, xIn } = geometry;
     const corners = (scores) => scores.map((score, n) => [DISTANCES[n] * slot, level(score)]);
     const [left, right] = [-REACH, REACH].map((distance) => [distance * slot, ground]);
+    const isOther = before && before !== curve;
+    const difference = points(isOther ? [...corners(before), ...corners(curve).reverse()] : []);
+    rows.forEach(({ land, changed }, row) => {
+      assign(land, { transform: `translate(${round(xIn(row, query))})` });
+      assign(changed, { points: difference });
+    });
+    if (layers === drawn) return; // as in most drags: they only move
+    drawn = layers;
     // A layer ends where faster pairs take away what it adds.
     const topOf = (pair) => corners(layers.map((sums, n) => Math.min(sums.at(-1 - pair), curve[n])));
     const strataNow = PAIRS.map((_, pair) => points([left, ...topOf(pair), right]));
     const now = points(corners(curve));
-    const difference = before ? points([...corners(before), ...corners(curve).reverse()]) : "";
-    rows.forEach(({ land, strata, changed, ridge }, row) => {
-      assign(land, { transform: `translate(${round(xIn(row, query))})` });
+    for (const { strata, ridge } of rows) {
       strata.forEach((stratum, pair) => assign(stratum, { points: strataNow[pair] }));
-      assign(changed, { points: difference });
       assign(ridge, { points: now });
-    });
+    }
   };
   const since = (scores) => (before = scores);
   return { arrange, paint, since };
