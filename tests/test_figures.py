@@ -264,11 +264,15 @@ def test_words_stand_on_the_landscape(show):
 def test_moving_both_changes_the_landscape_only_if_added(show, method):
     page = show("turning")
     show_state(page, method=method)
-    page.get_by_label("both").press("ArrowRight")
+    both = page.get_by_label("both")
+    both.press("ArrowRight")
     # From how it was, and back along how it is
     band = page.figure.locator("polygon.changed").get_attribute("points").split()
     middle = len(band) // 2
     assert (band[:middle] == band[middle:][::-1]) == (method == "turned")
+    both.press("End")
+    highest = both.get_attribute("aria-valuemax")
+    expect(both).to_have_attribute("aria-valuenow", highest)
 
 
 def test_a_word_changes_places_with_the_one_that_it_is_dropped_on(show):

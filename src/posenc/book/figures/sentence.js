@@ -100,8 +100,9 @@ export function sentence(svg, set, current) {
     const overlap = Math.max(0, 1 - Math.abs(query - key));
     put(cards.query, lands.query);
     put(cards.key, lands.key, overlap * geometry.letters * 1.3);
-    const low = Math.min(query, key);
-    putBracket(low, Math.max(query, key));
+    const [low, high] = [Math.min(query, key), Math.max(query, key)];
+    putBracket(low, high);
+    assign(cards.both, { "aria-valuemax": Math.round(FARTHEST - high + low) });
     for (const [name, position] of Object.entries({ query, key, both: low })) {
       const rounded = Math.round(position);
       assign(cards[name], { "aria-valuenow": rounded, "aria-valuetext": `position ${rounded}` });
