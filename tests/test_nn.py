@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from reading import rows
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import posenc
@@ -108,16 +109,21 @@ def test_each_argument_is_refused_by_its_name(function, right):
                 function(**arguments)
 
 
-# Both that `rotary_frequencies` returns, for one of them.
-WHOLE = partial(nn.rotate_pairs, frequencies=posenc.rotary_frequencies(8))
-MISTAKES = [  # that people make, and what they are told
-    (WHOLE, [X], "^frequencies .*: unpack it"),
-    (rotate_pairs, [X, range(5)], "Pass seq_dim=1$"),
-    (posenc.alibi_bias, [2, 3, 5], "^keys must be a 1-D array"),
-]
+# What people write, and what they are told.
+MISTAKES = rows("""
+nn.rotate_pairs(X, frequencies=rotary_frequencies(8)) → ^frequencies .*: unpack it
+rotate_pairs(X.numpy(), range(5)) → Pass seq_dim=1$
+alibi_bias(2, 3, 5) → ^keys must be a 1-D array
+rotary_frequencies(8, scaling={"rope_type": "wrong"}) → must be one of default, linear.*'wrong'
+rotary_frequencies(8, scaling={"rope_type": "linear"}) → ^scaling needs the field 'factor'$
+rotary_frequencies(8, scaling={"rope_type": "yarn", "type": "ntk"}) → differ: 'yarn', 'ntk'
+rotary_frequencies(8, scaling={"full": {}, "sliding": {}}) → full, sliding: pass one of them$
+rotary_frequencies(8, base=100, scaling={"rope_theta": 5e5}) → 500000, but base is 100
+rotary_frequencies(8, scaling={"partial_rotary_factor": 0.4}) → even number .* got 3 of 8
+""")
 
 
-@pytest.mark.parametrize(("function", "arguments", "words"), MISTAKES)
-def test_a_mistake_is_named(function, arguments, words):
+@pytest.mark.parametrize(("call", "words"), MISTAKES)
+def test_a_mistake_is_named(call, words):
     with pytest.raises((TypeError, ValueError), match=words):
-        function(*arguments)
+        eval(call, vars(posenc) | {"X": X})
