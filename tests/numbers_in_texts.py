@@ -4,8 +4,6 @@ A text is read in three steps: what holds no result is taken out (`NO_RESULT`), 
 as Python spells them (`as_in_python`), and those are picked that are results (`stated_in`).
 """
 
-import ast
-import contextlib
 import re
 from decimal import Decimal
 
@@ -74,30 +72,13 @@ def stated_in(text):
             yield number
 
 
-def texts_of(output):
-    """What a reader reads of an output; not a picture's source."""
-    data = output.get("data", {})
-    yield output.get("text", "")
-    yield data.get("text/plain", "")
-    yield data.get("text/markdown", "")
-
-
-def constants_of(code):
-    """The values of constant expressions: a cell asserts "== 2 * 10_000 / 3"."""
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.Constant | ast.BinOp):
-            with contextlib.suppress(Exception):  # an expression of names
-                yield eval(ast.unparse(node), {"__builtins__": {}})
-
-
 def shown_by(cell):
-    """The numbers in a cell's outputs, in strings of its code, and its constants."""
-    constants = [*constants_of(cell.source)]
-    texts = [text for output in cell.outputs for text in texts_of(output)]
-    texts += [constant for constant in constants if isinstance(constant, str)]
+    """The numbers in a cell's outputs, as text, and in its code, but for comments."""
+    texts = [re.sub("#.*", "", cell.source).replace("_", "")]  # 10_000
+    for output in cell.outputs:
+        texts += [output.get("text", ""), output.get("data", {}).get("text/plain", "")]
     numbers = PRINTED.findall(as_in_python("\n".join(texts)))
-    numbers += [value for value in constants if isinstance(value, int | float)]
-    return {abs(float(number)) for number in numbers}
+    return {float(number) for number in numbers}
 
 
 def is_shown(number, shown):

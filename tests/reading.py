@@ -47,6 +47,11 @@ def tags(cell):
     return cell.metadata.get("tags", [])
 
 
+def described(cell):
+    """What a cell says of its picture, for those who can't see it."""
+    return cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+
+
 def claims(cell):
     """The verdicts that a cell asserts, by claim."""
     return cell.metadata.get("claims", {})

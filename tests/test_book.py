@@ -5,12 +5,11 @@ import re
 import execute
 import nbformat
 import yaml
-from pictures import drawn
-from reading import NOTEBOOKS, ROOT, Chapter, rule, tags, text_of
+from pictures import drawn, is_comparable
+from reading import NOTEBOOKS, ROOT, described, rule, tags, text_of
 from references import Book, stale
 from slices import needed
 
-TEMPLATE = Chapter(ROOT / "tools" / "chapter.ipynb")
 CURE = "run `make notebooks NOTEBOOKS=…`, which executes and stores it"
 # Where a part of an exercise begins, in Markdown or in the tags of a cell of code.
 PART = re.compile(
@@ -51,14 +50,9 @@ def test_is_whole_and_was_run_from_the_top(chapter):
 
 @rule
 def test_nothing_is_left_of_the_template(chapter):
-    name = chapter.path.stem[3:].replace("_", "-")
-    # `make references` fills in the texts of links, and numbers.
-    filled = r"\[[^]]*](?=\()|(Figure|Table|Exercise) [\d.?]+"
-    samples = re.sub(filled, "", TEMPLATE.text.replace("NAME", name)).split("\n\n")
-    # Short ones, such as "Solution", may be the same.
-    for paragraph in re.sub(filled, "", chapter.text).split("\n\n"):
-        if paragraph in samples and len(paragraph.split()) > 5:
-            yield None, f"{paragraph[:60]!r} is the template's: write your own"
+    for cell in chapter.cells:
+        if "FILL IN" in cell.source + described(cell):
+            yield cell, "is the template's: write your own"
 
 
 @rule
@@ -73,10 +67,12 @@ def test_code_needs_no_network_hides_nothing_and_says_what_is_folded(chapter):
 
 
 @rule
-def test_pictures_have_words_for_who_cannot_see_them(chapter):
+def test_pictures_can_be_compared_and_have_words_for_who_cannot_see_them(chapter):
     for cell in chapter.code:
-        image = cell.metadata.get("mystnb", {}).get("image", {})
-        if drawn(cell.outputs) and not image.get("alt"):
+        pictures = drawn(cell.outputs)
+        if not all(map(is_comparable, pictures)):
+            yield cell, f"another matplotlib drew it, so nothing compares it: {CURE}"
+        if pictures and not described(cell):
             yield cell, "say in its metadata, under mystnb, image.alt, what is seen"
 
 

@@ -16,60 +16,60 @@ from functools import cache
 import yaml
 from myst_parser.mdit_to_docutils.base import default_slugify
 from numbers_in_texts import is_shown, shown_by, stated_in
-from reading import ROOT, read, rule, text_of
+from reading import ROOT, described, read, rule, text_of
 from sphinx_posenc.claims import judges, ledger
 
 LISTED = yaml.safe_load(text_of("tests/numbers.yml"))
 ANYWHERE = {"What you'll do", "Summary", "What comes next"}
 WHOLE = None  # the address under which all numbers of a chapter stand
 UNTESTED = {"CHANGELOG", "CONTRIBUTING", "SECURITY", "references", "try"}  # no results
+START_OF_PART = re.compile(r"^(?=#|- \"|\* - )", re.MULTILINE)
 HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 
 
 @cache
 def sections(path):
-    """What each section of a chapter states, by cell, and shows.
+    """The texts of a chapter, each with its cell and section, and the numbers of each section.
 
     Sections are known by their addresses; `WHOLE` is the chapter.
     """
-    stated, shown = [], defaultdict(set)
+    texts, shown = [], defaultdict(set)
     section = WHOLE
     for cell in read(path).cells:
-        # Of a cell with code, a reader may read what describes its picture.
-        text = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
-        if cell.cell_type == "markdown":
-            text = cell.source
-            for level, title in HEADING.findall(text):
-                slug = default_slugify(re.sub(r"[`*$]|<[^>]*>", "", title))
-                section = WHOLE if level == "#" or title in ANYWHERE else slug
-        else:
+        text = cell.source
+        if cell.cell_type == "code":
             shown[section] |= shown_by(cell)
             shown[WHOLE] |= shown[section]
-        stated += [(cell, section, number) for number in stated_in(text)]
-    return stated, shown
+            text = described(cell)
+        for level, title in HEADING.findall(text):
+            slug = default_slugify(re.sub(r"[`*$]|<[^>]*>", "", title))
+            section = WHOLE if level == "#" or title in ANYWHERE else slug
+        texts.append((cell, section, text))
+    return texts, shown
 
 
-def problems(name, unshown):
-    """Yield a place and what is wrong there, of places and numbers that no cell shows."""
+def problems(name, parts):
+    """Yield places and what is wrong there, of places with their texts and the numbers shown."""
     listed = LISTED.get(name, {})
-    for place, number in unshown:
-        # numbers.yml has a number as it is written, with its percent sign.
-        if number not in listed:
-            yield place, f"no cell shows {number}"
-    for number in listed.keys() - {number for _, number in unshown}:
+    unshown = set()
+    for place, text, shown in parts:
+        for number in stated_in(text):
+            if is_shown(number, shown):
+                continue
+            unshown.add(number)
+            # numbers.yml has a number as it is written, with its percent sign.
+            if number not in listed:
+                yield place, f"no cell shows {number}"
+    for number in listed.keys() - unshown:
         yield None, f"{number} needs no exception: take it out of tests/numbers.yml"
 
 
 @rule
 def test_numbers_in_the_text_are_printed_or_asserted(chapter):
     """By a cell below the same heading, or numbers.yml lists them."""
-    stated, shown = sections(chapter.path)
-    unshown = [
-        (cell, number)
-        for cell, section, number in stated
-        if not is_shown(number, shown[section])
-    ]
-    yield from problems(chapter.path.stem, unshown)
+    texts, shown = sections(chapter.path)
+    parts = [(cell, text, shown[section]) for cell, section, text in texts]
+    yield from problems(chapter.path.stem, parts)
 
 
 def linked(text):
@@ -90,8 +90,7 @@ def parts_of_pages():
     pages = {}
     for page in [*ROOT.glob("*.md"), *ROOT.glob("book/*.md")]:
         if page.stem not in UNTESTED:
-            start_of_part = re.compile(r"^(?=#|- \"|\* - )", re.MULTILINE)
-            pages[page.stem] = start_of_part.split(page.read_text("utf-8"))
+            pages[page.stem] = START_OF_PART.split(page.read_text("utf-8"))
     chapters = judges(ROOT)
     pages["claims.yml"] = [
         f"{row['claim']} {row.get('truth')} ]({chapters[row['id']]}.ipynb)"
@@ -102,13 +101,7 @@ def parts_of_pages():
 
 def test_numbers_elsewhere_are_shown_by_the_chapters_they_are_linked_with():
     wrong = []
-    pages = parts_of_pages()
-    for name, parts in pages.items():
-        unshown = [
-            (part, number)
-            for part in parts
-            for number in stated_in(part)
-            if not is_shown(number, linked(part))
-        ]
-        wrong += [(name, *problem) for problem in problems(name, unshown)]
+    for name, texts in parts_of_pages().items():
+        parts = [(text, text, linked(text)) for text in texts]
+        wrong += [(name, *problem) for problem in problems(name, parts)]
     assert wrong == [], "fix them, or link to a section that shows them"
