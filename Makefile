@@ -134,7 +134,7 @@ experiments: .venv ## retrain every model of the experiments (some 35 minutes on
 
 bench: .venv/bench/installed ## benchmark against other libraries (RECORD=notebooks/data/speed.json)
 	@PYTHONPATH=src .venv/bench/bin/python tools/bench.py $(RECORD)
-	@PYTHONPATH=src .venv/bench/bin/python -m pytest --noconftest -o addopts= -o pythonpath="tests tools" tests/test_transformers.py tests/test_watch.py
+	@PYTHONPATH=src .venv/bench/bin/python -m pytest --noconftest -o addopts= -o pythonpath="tests tools" tests/test_watch.py
 
 # Only Lighthouse and Pyodide come from npm, and need Node.js 20 or later.
 tools/%/node_modules/installed: tools/%/package-lock.json

@@ -14,9 +14,9 @@ from playwright.sync_api import expect, sync_playwright
 
 expect.set_options(timeout=60_000)  # for busy machines
 OURS = re.compile(r"(file|data|blob|about):|(http|ws)://(127\.0\.0\.1|localhost)[:/]")
-# `make bench` installs transformers, and runs these.
+# `make bench` installs transformers, and runs this.
 if not find_spec("transformers"):
-    collect_ignore = ["test_transformers.py", "test_watch.py"]
+    collect_ignore = ["test_watch.py"]
 # Skip where a prerequisite is missing; in CI, fail.
 absent = pytest.fail if os.environ.get("CI") else pytest.skip
 

@@ -15,7 +15,7 @@ from posenc.conventions import KNOWN
 from posenc.scaling import SCALINGS
 
 VECTORS = json.loads(text_of("book/vectors.json"))
-# What transformers 5.23.0 computes, partly in float32; `test_transformers` asks it anew.
+# What transformers 5.23.0 computes, partly in float32; `test_watch` asks it anew.
 RECORD = json.loads(text_of("tests/rotary.json"))
 
 

@@ -1,12 +1,15 @@
-"""What `read_config` says of each type is what transformers runs, which `make bench` installs."""
+"""What `read_config` and the record say is what transformers runs, which `make bench` installs."""
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import transformers
 import watch
+from transformers import LlamaConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from posenc import read_config
 from posenc.config.fields import TYPES
@@ -138,3 +141,23 @@ def test_each_type_runs_as_it_is_read(kind):
         apart[json.dumps(choice)] = [*differences(fields, calls)]
     assert not any(apart.values()), apart
     assert len(apart) > 1
+
+
+RECORD = json.loads(Path(__file__).with_name("rotary.json").read_text("utf-8"))
+
+
+# Those without a factor are plain, or lack what the function needs.
+@pytest.mark.parametrize(
+    "case", [case for case in RECORD if "factor" in case["scaling"]]
+)
+def test_the_record_of_frequencies_is_what_it_computes(case):
+    config = LlamaConfig(
+        hidden_size=case["d_model"],
+        num_attention_heads=1,
+        max_position_embeddings=case["max_position_embeddings"],
+        rope_parameters=dict(case["scaling"]),
+    )
+    compute = ROPE_INIT_FUNCTIONS[case["name"]]
+    omega, factor = compute(config, device="cpu", seq_len=case["seq_len"])
+    expected = [*case["values"], case["attention_factor"]]
+    np.testing.assert_allclose([*omega, factor], expected, rtol=1e-5)
