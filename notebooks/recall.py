@@ -316,7 +316,7 @@ BUGS = [
         says="padded texts all continue from the same offset",
         report="unslothai/unsloth/pull/4078",
         law="ragged",
-        cause="tokens are at number",
+        cause="later calls count padding",
         wrong=Pair(DECODER.full, one_offset),
         right=DECODER,
         kind="decoder",
@@ -339,7 +339,7 @@ BUGS = [
         says="a chunk ignores the offset of the cache",
         report="Blaizzy/mlx-vlm/issues/1741",
         law="steps",
-        cause="tokens are at 0",
+        cause="each call begins at 0",
         wrong=Pair(
             DECODER.full,
             lambda tokens, cache: DECODER.step(

@@ -396,6 +396,7 @@ def offsets(seq_len):
 
 
 def buckets(causal):
+    """Return a learned bias, as T5's."""
     values = np.random.default_rng(0).normal(size=(2, 32))
     return lambda n: values[:, t5_buckets(offsets(n), bidirectional=not causal)]
 
@@ -415,37 +416,41 @@ def shifted(seq_len):
 
 
 HEADS = np.arange(1.0, 13)[:, None, None]
-CAUSAL, ALIBI, T5 = {"causal": True}, {"expected": "alibi"}, {"expected": "t5"}
+CAUSAL, ALIBI = {"causal": True}, {"expected": "alibi"}
+TWO_SIDED = {"expected": buckets(causal=False), "learned": True}
+ONE_SIDED = {"expected": buckets(causal=True), "learned": True, "causal": True}
 add("bias", "right: ALiBi", partial(alibi_bias, 12), **ALIBI)
 add("bias", "right: one row", last_row, **ALIBI, **CAUSAL)
 add("bias", "shape: pass causal=True", last_row)
-bonus = lambda n: -alibi_bias(12, n)  # noqa: E731
-add("bias", "values: it is slope*distance", bonus, **ALIBI, **CAUSAL)
-add("bias", "right: T5, causal", buckets(causal=True), **T5, **CAUSAL)
-add("bias", "right: T5", buckets(causal=False), **T5)
-add("bias", "values: 2^(-h)", lambda n: 2.0**-HEADS * -abs(offsets(n)), **ALIBI)
-add("bias", "values: it is 0, for", lambda n: np.zeros((8, n, n)), **ALIBI)
-ONE_MORE = "values: it is -slope*distance - slope"
+bonus = lambda n: -alibi_bias(8, n)  # noqa: E731
+ALL = "values: it is -1, -1, -1, -1, -1, -1, -1, -1 times the right one; mind"
+add("bias", ALL, bonus, **ALIBI, **CAUSAL)
+add("bias", "values: it is 8, 8 times", lambda n: 8 * alibi_bias(2, n), **ALIBI)
+add("bias", "values: it is 0, 0 times", lambda n: np.zeros((2, n, n)), **ALIBI)
+add(
+    "bias",
+    "values: it is 1, 1, 1, 1, 1, 1, 1, 1, 0.002762",
+    lambda n: 2.0**-HEADS * -abs(offsets(n)),
+    **ALIBI,
+)
+ONE_MORE = "values: no known fault"
 add("bias", ONE_MORE, lambda n: alibi_bias(1, n) - 2**-8, **ALIBI)
-FROM_0 = "values: 2^(-0.666667*h + 0.666667)"
-add("bias", FROM_0, lambda n: 2 ** (2 / 3 * (1 - HEADS)) * -abs(offsets(n)), **ALIBI)
-BY_BUCKET = "values: by bucket, head 0, entry 9: 4.5 for 4; no known fault"
-add("bias", BY_BUCKET, lambda n: 0.5 * offsets(n), **T5)
-add("bias", "values: they aren't random", lambda n: 0.0 * offsets(n), **T5)
-add("bias", "values: key 1: bucket 0 for 17", buckets(causal=True), **T5)
-add("bias", "values: key 0: bucket 8", buckets(causal=False), **T5, **CAUSAL)
+add("bias", "right: T5, causal", buckets(causal=True), **ONE_SIDED)
+add("bias", "right: T5", buckets(causal=False), **TWO_SIDED)
+add("bias", "values: no known fault", buckets(causal=True), **TWO_SIDED)
+add("bias", "values: no known fault", buckets(causal=False), **ONE_SIDED)
 add("bias", "penalty: pass learned=True", buckets(causal=False))
-add("bias", "start: shifted without the mask", shifted, learned=True)
+add("bias", "start: no known fault", shifted, learned=True)
 add("bias", "right: signed", lambda n: 0.25 * offsets(n), causal=True)
 add(
     "bias",
-    "values: it is 2*right",
+    "values: it is 2 times the right one",
     lambda n: -2 * offsets(n),
     expected=lambda n: -offsets(n),
     learned=True,
 )
-swapped = {"expected": buckets(causal=False), "learned": True}
-add("bias", "values: right.T", lambda n: buckets(False)(n).swapaxes(1, 2), **swapped)
+TRANSPOSED = "values: 1, 1 times the right one's transpose"
+add("bias", TRANSPOSED, lambda n: buckets(False)(n).swapaxes(1, 2), **TWO_SIDED)
 add_all(
     "bias",
     {
@@ -454,7 +459,7 @@ add_all(
         "shape: (0, 24, 24)": lambda n: np.zeros((0, n, n)),
         "start: no known fault": lambda n: -abs(offsets(n)) / n,
         "offset: shifted by one": lambda n: -np.sqrt(np.outer(range(n), range(n))),
-        "penalty: slope*offset": lambda n: 0.25 * offsets(n),
+        "penalty: later keys' sign": lambda n: 0.25 * offsets(n),
         "penalty: one penalty for all": lambda n: -0.0 * offsets(n),
     },
 )
@@ -487,12 +492,11 @@ PADDED(
 )
 IMAGES = partial(add, "positions", expected="images")
 IMAGES("right: grid", grid)
-by_patch = lambda sizes: 8 * grid(sizes).T  # noqa: E731
-IMAGES("right: steps of 8", lambda sizes: 8 * grid(sizes), right=by_patch)
-IMAGES("values: axis 0, patch 12: 1 for 8; they are 0.125*id", grid, right=by_patch)
-IMAGES(
-    "values: order frame, column, row", lambda sizes: grid(sizes[[0, 2, 1]])[[0, 2, 1]]
-)
+coarse = lambda sizes: 8 * grid(sizes)  # noqa: E731
+IMAGES("right: steps of 8", coarse, right=coarse)
+IMAGES("values: axis 0, patch 12: 1 for 8; they are 0.125*id", grid, right=coarse)
+transposed = lambda sizes: grid(sizes[[0, 2, 1]])[[0, 2, 1]]  # noqa: E731
+IMAGES("values: axis 1, patch 1: 1 for 0; no known fault", transposed)
 
 
 # Decoders
@@ -529,24 +533,24 @@ READERS = {  # functions `full`
     "right: in torch": lambda t: torch.tensor(full(t.numpy())),
     "repeat: call `eval()`": lambda t: full(t) * DROPOUT.integers(0, 2, (*t.shape, 1)),
     "batch: text 1, token": lambda t: np.repeat(full(t[:1]), len(t), axis=0),
-    "order: never reach": lambda t: 0 * full(t) + range(tiny.VOCABULARY),
-    "causal: no known fault": lambda t: full(t) + 0.1 * t[:, -1:, None],
+    "shape: all tokens get the same": lambda t: 0 * full(t) + range(tiny.VOCABULARY),
     "padded: padding seen": lambda t, pos=None, mask=None: full(t, pos),
 }
 for says, reader in READERS.items():
     add("decoder", says, Pair(reader))
-add("decoder", "right: absolute", ABSOLUTE, relative=False)
-IGNORANT = Pair(without_positions)
-add("decoder", "padded: positions ignored", IGNORANT, relative=False)
+# Whole, its words look ahead; in steps they can't.
+AHEAD = Pair(lambda t: full(t) + 0.1 * t[:, -1:, None], DECODER.step)
 add_all(
     "decoder",
     {
-        "moved: no known fault": ABSOLUTE,
-        "steps: own position + 1": OFF_BY_ONE,
+        "right: absolute": ABSOLUTE,
+        "padded: positions ignored": Pair(without_positions),
+        "steps: no known fault": AHEAD,
+        "steps: later calls begin one late": OFF_BY_ONE,
         "steps: begins at 6 at most": counting_up(lambda n, more: min(n, 6)),
-        "chunks: tokens before % 7": counting_up(lambda n, more: n % 7),
+        "chunks: no known fault": counting_up(lambda n, more: n % 7),
         "steps: the new cache": Pair(full, lambda t, cache: full(t)),
-        "chunks: several tokens are at own position - call's first": counting_up(
+        "chunks: calls of several tokens begin at 0": counting_up(
             lambda n, more: n * (more == 1)
         ),
     },

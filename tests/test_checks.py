@@ -115,7 +115,7 @@ BAD = {  # options of a check, by what is said of them
     "must be even": {"widths": [9]},
     "law of a table must be one of shape; .* got 'peace'": {"laws": ["far", "peace"]},
     "laws must have one, of shape": {"laws": []},
-    "laws must be a list of names, got 'far'": {"laws": "far"},
+    "got 'v'": {"laws": "values"},
     "name of a convention must be one of": {"convention": "mine"},
     "must be that of a table, got": {"convention": "rotary, halves"},
     "base must not be": {"base": 100, "convention": "paper"},
@@ -124,8 +124,8 @@ BAD = {  # options of a check, by what is said of them
     "widths must be one that": {"frequencies": [1, 0.1], "widths": [4, 6]},
     r"must have shape .* got \(0,\)": {"frequencies": []},
     "expected, unless a function, must be": {"kind": "bias", "expected": np.eye(3)},
-    r"must return a bias, got shape \(24,\)": {"kind": "bias", "expected": np.ones},
-    "must return a bias, got TypeError": {"kind": "bias", "expected": len},
+    r"a bias of shape \(24,\) for \(24, 24\)": {"kind": "bias", "expected": np.ones},
+    "TypeError": {"kind": "bias", "expected": len},
     "step must be callable, got 3": {"kind": "decoder", "step": 3},
 }
 
@@ -173,15 +173,14 @@ RIGHT, WRONG = "posenc:sinusoidal_encoding", "posenc.book.hunt:own_exponent"
     [
         (RIGHT, 0, ""),
         (WRONG, 1, ""),
-        (f"{WRONG} --expect values=meant --json", 0, ""),
-        (f"{WRONG} --expect values=see.toml", 0, ""),
+        (f"{WRONG} --expect values.toml --json", 0, ""),
         ("recall:DECODER.full --step specimens:OFF_BY_ONE.step --laws steps", 1, ""),
         (
-            f"{RIGHT} --expect far",
+            f"{WRONG} --expect far.toml",
             2,
             "not be checked: ValueError: an expected failure",
         ),
-        (f"{RIGHT} operator:getitem", 2, ""),
+        ("operator:getitem", 2, ""),
         (f"{RIGHT} --step nope:step", 2, "ModuleNotFoundError: No module named 'nope'"),
         (
             "sys:exit --kind bias --laws shape",
@@ -190,12 +189,16 @@ RIGHT, WRONG = "posenc:sinusoidal_encoding", "posenc.book.hunt:own_exponent"
         ),
     ],
 )
-def test_exit_codes(arguments, code, said, capsys):
+def test_exit_codes(arguments, code, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for law in ("values", "far"):
+        text = f'[own_exponent]\n{law} = "meant"\n'
+        (tmp_path / f"{law}.toml").write_text(text)
     assert main(["--laws=values", *arguments.split()]) == code
     printed = capsys.readouterr()
     assert said in printed.err
     if "--json" in arguments:
-        (report,) = json.loads(printed.out)
+        report = json.loads(printed.out)
         assert report["rows"][0]["status"] == "expected"
 
 

@@ -15,13 +15,14 @@ interleaved; exponent i/(d/2); base 10000; counted from 0 up (paper)
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from posenc._validate import check_choice
 from posenc.checks import battery  # noqa: F401 - it registers laws
 from posenc.checks.biases import Bias
 from posenc.checks.builders import BUILT, Builder
@@ -32,9 +33,6 @@ from posenc.checks.reports import Report, Row
 from posenc.checks.subjects import POSITIONS
 from posenc.conventions import KNOWN, Convention
 from posenc.museum import FAULTS, MUSEUM, Fault
-
-if TYPE_CHECKING:
-    from torch import nn
 
 __all__ = [
     "FAULTS",
@@ -66,7 +64,7 @@ SUBJECTS: dict[str, Any] = {
 def check(
     subject: Any,
     kind: str | None = None,
-    laws: Iterable[str] | None = None,
+    laws: Collection[str] | None = None,
     **options: Any,
 ) -> Report:
     """Check a subject: "table", "module", "rotary", "bias", "decoder", or "positions".
@@ -74,6 +72,7 @@ def check(
     By default `kind_of` guesses it. The options are those of that check.
     """
     kind = kind or kind_of(subject, **options)
+    check_choice("kind", kind, SUBJECTS)
     # Arguments are checked before anything is called.
     chosen = choose(kind, laws)
     probe = SUBJECTS[kind](subject, **options)
@@ -124,9 +123,7 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
     return check(encode, "table", **options)
 
 
-def check_module(
-    module: nn.Module | Callable[[int], nn.Module], **options: Any
-) -> Report:
+def check_module(module: Any, **options: Any) -> Report:
     """Check a layer that adds positions to embeddings: a copy of it in evaluation mode.
 
     Parameters
@@ -176,8 +173,7 @@ def check_bias(bias: Callable[[int], Any], **options: Any) -> Report:
     """Check a bias that is added to scores and depends only on the offset, such as ALiBi's.
 
     A penalty may stop growing at some distance. A learned bias, such as T5's, may treat later keys
-    differently from earlier ones and reward a distance: then pass ``learned=True``, which
-    ``expected="t5"`` includes.
+    differently from earlier ones and reward a distance: then pass ``learned=True``.
 
     Parameters
     ----------
@@ -187,10 +183,10 @@ def check_bias(bias: Callable[[int], Any], **options: Any) -> Report:
     causal : bool, optional
         Whether a mask hides later keys, by default False. Then their entries are ignored, and a
         constant of a row, which a softmax ignores, too: shape (heads, 1, seq_len) is as good.
-    expected : "alibi", "t5" or callable, optional
-        What it should be: ALiBi with its authors' slopes for that number of heads; any bias that
-        has one value for each of T5's buckets (32, with bounds up to 128); or a function
-        of seq_len that returns the right one.
+    expected : "alibi" or callable, optional
+        What it should be: ALiBi with its authors' slopes for that number of heads, or a function
+        of seq_len that returns the right one: of T5, ``lambda n: weights[:,
+        posenc.t5_buckets(np.arange(n) - np.arange(n)[:, None])]``, with weights (heads, 32).
     **options
         `learned` and `laws`, as for `check_table`.
     """
@@ -200,7 +196,7 @@ def check_bias(bias: Callable[[int], Any], **options: Any) -> Report:
 def check_decoder(
     full: Callable[..., Any], step: Callable[..., Any] | None = None, **options: Any
 ) -> Report:
-    """Check a small decoder: whole texts, steps, chunks, padding, packing and shifted positions.
+    """Check a small decoder: whole texts, steps, chunks, padding and packing.
 
     A model with random weights, two layers and a vocabulary of about ten tokens is enough.
 
@@ -219,9 +215,6 @@ def check_decoder(
         The tokens are 1, …, vocabulary - 1, and 0 is padding: 8 by default, at least 3. The texts
         have `length` tokens, by default 24, at least 12: more than an attention window or a table
         has, to test beyond it.
-    relative : bool, optional
-        Whether scores depend only on offsets, as with RoPE and ALiBi, unless a norm with weights
-        follows the rotation. By default True.
     **options
         `laws`, as for `check_table`.
     """
@@ -240,7 +233,7 @@ def check_positions(
     expected : {"left padding", "packing", "images"}
         What it is given, and returns: a mask, 0 for padding, and ids of its shape; segments, which
         text each token belongs to, and ids of that shape; or the numbers of frames, rows and
-        columns of patches, and frame, row and column of each, shape (patches, 3) or (3, patches).
+        columns of patches, and frame, row and column of each, shape (3, patches).
     right : callable, optional
         A function that builds the ids which are meant, if they aren't those that count from 0: such
         as RoBERTa's, which begin behind the padding's, or frames in steps of some seconds. Then
@@ -284,10 +277,10 @@ def parametrize_with_checks(
     subjects: Iterable[Any],
     kind: str | None = None,
     *,
-    laws: Iterable[str] | None = None,
+    laws: Collection[str] | None = None,
     expect: Mapping[str, str] | str | Path | None = None,
     **options: Any,
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+) -> Any:
     """Decorate a pytest function to run as one test per subject and law.
 
     The function takes one argument, ``check``, and calls it. Expected failures, as for
@@ -296,27 +289,27 @@ def parametrize_with_checks(
     """
     import pytest
 
-    # A generator could be read only once.
-    names = laws if isinstance(laws, str | None) else [*laws]
-
-    def one_law(report: Callable[[], Report], law: str) -> None:
-        __tracebackhide__ = True
-        row = report()[law]
-        if row.status in ("skipped", "follows"):
-            pytest.skip(row.note)
-        if row.status == "expected":
-            pytest.xfail(row.note)
-        replace(report(), rows=(row,)).raise_if_failed()
-
     def tests_of(subject: Any) -> Iterator[Any]:
         # Made when the first test of the subject runs
         report = cache(
-            lambda: check(subject, kind, names, **options).expecting(expect or {})
+            lambda: check(subject, kind, laws, **options).expecting(expect or {})
         )
-        for law in choose(kind or kind_of(subject, **options), names):
-            test = partial(one_law, report, law.name)
-            yield pytest.param(test, id=f"{name_of(subject)}-{law.name}")
+        for law in choose(kind or kind_of(subject, **options), laws):
+            name = f"{name_of(subject)}-{law.name}"
+            yield pytest.param(partial(assert_law, report, law.name), id=name)
 
     tests = [test for subject in subjects for test in tests_of(subject)]
-    decorator: Callable[..., Any] = pytest.mark.parametrize("check", tests)
-    return decorator
+    return pytest.mark.parametrize("check", tests)
+
+
+def assert_law(report: Callable[[], Report], law: str) -> None:
+    """Pass, skip, or fail the running test of pytest, as one law of a report did."""
+    import pytest
+
+    __tracebackhide__ = True
+    row = report()[law]
+    if row.status in ("skipped", "follows"):
+        pytest.skip(row.note)
+    if row.status == "expected":
+        pytest.xfail(row.note)
+    replace(report(), rows=(row,)).raise_if_failed()

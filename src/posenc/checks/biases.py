@@ -1,59 +1,30 @@
-"""Biases of scores, such as ALiBi's and T5's: how they are called, asked, and explained."""
+"""Biases of scores, such as ALiBi's: how they are called, asked, and explained."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from posenc._validate import check_choice
-from posenc.attention import alibi_bias, alibi_slopes, t5_buckets
+from posenc.attention import alibi_bias
 from posenc.checks.laws import Law
 from posenc.checks.reports import NO_CAUSE
 from posenc.checks.subjects import Subject, floats, values
-from posenc.checks.sums import CLOSE, CLOSER, fewest_parts, written
-from posenc.checks.trials import (
-    NEAR,
-    OTHER_KIND,
-    Broken,
-    Raised,
-    Skip,
-    Trial,
-    Trials,
-    tolerance,
-    user,
-)
+from posenc.checks.trials import NEAR, OTHER_KIND, Broken, Skip, Trial, Trials, user
 from posenc.conventions import UNIT, Floats
 
 LENGTH = 24
-LONG = 300  # beyond T5's last bucket, which begins at 128
-EXPECTED = "pass expected='alibi', 't5', or a function that returns the right one"
-AXES = ("head", "query", "key")
-ONE_ROW = "one row for all queries is right under a mask: then pass causal=True"
-# Where such buckets first differ from those that are meant, and why
-ONE_SIDED = (
-    "query 0, key 1: bucket 0 for 17",
-    "its buckets are one-sided: all later keys share one; if a mask hides them, pass "
-    "causal=True; if not, take the two-sided branch",
+EXPECTED = "pass expected='alibi', or a function that returns the right one"
+MASKED = "if a mask hides later keys, pass causal=True"
+ONE_ROW = (
+    f"{MASKED}: one row for all queries will do, and what is hidden may be infinite"
 )
-TWO_SIDED = (
-    "query 9, key 0: bucket 8 for 9",
-    "its buckets are two-sided: half of them are for later keys, which a mask hides; "
-    "take the one-sided branch, or drop causal=True",
-)
-SIGNED = (
-    "take `abs`; or if a mask hides later keys, pass causal=True "
+CURE = (
+    "mind sign and scale; ALiBi's slopes are 2^(-8h/n), h from 1 on, every other one of 2n beyond "
+    f"a power of two; its distances have no sign; {MASKED} "
     "(exhibit H: notebooks/16_batches_and_caches.html#exhibit-h)"
-)
-SCALED = "mind sign and scale, and count heads from 1"
-SLOPES = (
-    "take 2^(-8h/n), every other one of 2n beyond a power of two, and each rank's own"
-)
-SHIFTED = (
-    "shifted without the mask: later keys get the next row's values; count distances "
-    "both ways, or if a mask hides them, pass causal=True"
 )
 
 
@@ -71,38 +42,14 @@ class Bias(Subject):
         learned: bool = False,
     ) -> None:
         super().__init__(bias)
-        self.causal, self.expected = causal, expected
+        self.causal, self.expected, self.learned = causal, expected, learned
         if callable(expected):
-            try:
-                self.square(make=expected)
-            except (Broken, Raised) as wrong:
-                raise ValueError(f"expected must return a bias, got {wrong}") from wrong
+            self.square(make=expected)
         elif expected is not None:
-            check_choice("expected, unless a function,", expected, ("alibi", "t5"))
-        self.learned = learned or expected == "t5"
-
-    def described(self) -> tuple[None, str]:
-        """Say which arguments would let more be checked."""
-        hints = [] if self.expected else [f"its values aren't checked: {EXPECTED}"]
-        hints += [] if self.causal else ["if a mask hides later keys, pass causal=True"]
-        return None, "; ".join(hints)
-
-    def called(self, make: Any, seq_len: int) -> Any:
-        """Call a function for a bias; return its result as (heads, query, key)."""
-        bias = values(user(make, seq_len))
-        if bias.ndim == 4 and len(bias) == 1:  # of a batch, in MPT and transformers' T5
-            bias = bias[0]
-        one_row = bias.shape[-2:] == (1, seq_len)
-        if one_row and self.causal:
-            bias = np.repeat(bias, seq_len, axis=-2)
-        if (
-            not bias.size
-            or bias.ndim not in (2, 3)
-            or bias.shape[-2:] != (seq_len, seq_len)
-        ):
-            cause = ONE_ROW if one_row else ""
-            raise Broken(f"shape {bias.shape} for {(seq_len, seq_len)}", cause)
-        return bias.reshape(-1, seq_len, seq_len)
+            check_choice("expected, unless a function,", expected, ("alibi",))
+        hints = [] if expected else [f"its values aren't checked: {EXPECTED}"]
+        hints += [] if causal else [MASKED]
+        self.hint = "; ".join(hints)
 
     def square(self, seq_len: int = LENGTH, make: Any = None) -> Floats:
         """Return the bias, (heads, query, key), in float64.
@@ -111,105 +58,61 @@ class Bias(Subject):
         since a softmax ignores a constant of a row, and 0 where it is hidden.
         """
         # Whole numbers are as good; what is hidden may be infinite.
-        bias = self.called(make or self.subject, seq_len).astype(np.float64)
+        bias = values(user(make or self.subject, seq_len)).astype(np.float64)
+        rows = 1 if self.causal and bias.shape[-2:-1] == (1,) else seq_len
+        if not bias.size or bias.shape[-2:] != (rows, seq_len):
+            raise Broken(f"a bias of shape {bias.shape} for {(seq_len, seq_len)}")
+        # In front may be heads, and a batch of length 1.
+        bias = np.repeat(bias.reshape(-1, rows, seq_len), seq_len // rows, axis=1)
         if self.causal:
             bias = np.tril(bias - bias.diagonal(axis1=1, axis2=2)[..., None])
         return floats(bias)
 
+    def right(self, heads: int) -> Floats:
+        """Return what is expected, or if that isn't said, ALiBi's: (heads, query, key)."""
+        alibi = partial(alibi_bias, heads)
+        return self.square(make=self.expected if callable(self.expected) else alibi)
+
     def trial(self, words: str, given: Floats, meant: Floats) -> Trial:
         """Compare biases: a slope and a product are rounded, on both sides."""
         bound = 4 * UNIT * float(np.abs(meant).max())
-        return Trial(words, given, meant, bound, AXES)
+        return Trial(words, given, meant, bound, ("head", "query", "key"))
 
     def explain(self, trials: list[Trial]) -> str:
-        """Return what gives the whole bias, whichever trials failed, or "".
+        """Return what the whole bias is a multiple of, head by head, or "".
 
-        Of T5's buckets, which may have any values, there is no sum to look for.
+        Beside ALiBi's for two heads, a bonus is -1, -1 times the right one, and slopes of 1/2 and
+        1/4, for 1/16 and 1/256, are 8, 64 times the right one.
         """
         given = self.square()
-        if callable(self.expected):
-            return beside_right(given, self.square(make=self.expected))
-        if np.array_equal(given, shifted(given)):
-            return SHIFTED
-        return "" if self.expected == "t5" else self.beside_slopes(given)
-
-    def beside_slopes(self, given: Floats) -> str:
-        """Explain a bias beside ALiBi's, with its slopes if expected, or else the measured ones."""
-        # (query, key); it is 0, as the bias, where a mask hides a key.
-        k = offsets(given.shape[-1])
-        if self.causal:
-            k = np.tril(k)
-        # (heads, 1, 1): a key one before its query gets minus the slope.
-        measured = -given[:, 1:2, :1]
-        slopes = np.abs(measured)
-        if self.expected == "alibi":
-            slopes = alibi_slopes(len(given))[:, None, None]
-        distance = np.abs(k)
-        right = self.trial("", given, -slopes * distance)
-        if right.worst <= 1:
-            return ""
-        near = float(min(tolerance([right]), NEAR * np.abs(given).max()) + right.bounds)
-        parts = {
-            "slope*distance": slopes * distance,
-            "slope*offset": slopes * k,
-            "slope": slopes + 0 * k,
-        }
-        # Of sums that are equal, one says enough.
-        for weights in fewest_parts(given, parts, near)[:1]:
-            cure = SIGNED if "slope*offset" in weights else SCALED
-            return f"it is {written(weights)}, for -slope*distance; {cure}"
-        if np.abs(given + measured * distance).max() <= near:
-            return other_slopes(measured.ravel(), slopes.ravel())
+        right = self.right(len(given))
+        bases = {}
+        # Of what depends on the length, say, a multiple isn't the cause.
+        if trials[0].meant.shape == right.shape:
+            bases["the right one"] = right
+            bases["the right one's transpose"] = right.swapaxes(1, 2)
+        later = np.triu(np.ones(right.shape), 1)
+        bases["the right one, but later keys' sign"] = right * (1 - 2 * later)
+        for name, base in bases.items():
+            # By least squares, (heads,); of zeros, any multiple is as near.
+            size = np.maximum((base * base).sum(axis=(1, 2)), 1e-300)
+            times = (given * base).sum(axis=(1, 2)) / size
+            off = np.abs(given - times[:, None, None] * base).max()
+            if off <= NEAR * np.abs(given).max():
+                listed = ", ".join(f"{multiple:.4g}" for multiple in times)
+                return f"head by head, it is {listed} times {name}; {CURE}"
         return ""
-
-
-def beside_right(given: Floats, right: Floats) -> str:
-    """Say which multiple of the right bias was given, or that query and key are swapped, or ""."""
-    parts = {"right": right, "right.T": right.swapaxes(1, 2)}
-    for weights in fewest_parts(given, parts, CLOSER)[:1]:
-        text = written(weights)
-        if text != "right":
-            return f"it is {text}; mind sign and scale"
-    return ""
-
-
-def offsets(seq_len: int) -> Any:
-    """Return how far each key is from each query, (seq_len, seq_len)."""
-    k = np.arange(seq_len)
-    return k - k[:, None]
-
-
-def shifted(given: Floats) -> Any:
-    """Return what Transformer-XL's shift makes of the last row: at later keys, the next row's."""
-    # By distance, (heads, seq_len)
-    past = given[:, -1, ::-1]
-    # A row of zeros stays as it is.
-    if not past.any():
-        return np.nan
-    # With the zero that a shift pads it with
-    padded = np.pad(past, ((0, 0), (0, 1)))
-    return padded[:, -offsets(given.shape[-1]) % padded.shape[1]]
-
-
-def other_slopes(slopes: Floats, right: Floats) -> str:
-    """Write slopes, (heads,), as powers, as those of other heads, or as they are."""
-    h = 1.0 + np.arange(len(slopes))
-    logarithms = np.log2(np.maximum(slopes, 1e-30))
-    lines = fewest_parts(logarithms, {"1": 0 * h + 1, "h": h}, CLOSE)
-    # (right heads, heads)
-    nearest = np.abs(slopes - right[:, None]).argmin(axis=0)
-    text = str(slopes)
-    if lines:
-        text = f"2^({written(lines[0])})"
-    elif np.allclose(slopes, right[nearest]):
-        text = f"those of heads {nearest + 1}"
-    return f"other slopes: they are {text}, of heads h from 1 on; {SLOPES}"
 
 
 BIAS = ("bias",)
 
 
-@Law("shape", BIAS, "the shape is (heads, seq_len, seq_len), and entries are finite")
+@Law(
+    "shape",
+    BIAS,
+    "the shape is (heads, seq_len, seq_len), and entries are finite",
+    cure=ONE_ROW,
+)
 def shape(bias: Bias) -> None:
     """Ask for the usual length."""
     bias.square()
@@ -217,39 +120,11 @@ def shape(bias: Bias) -> None:
 
 @Law("values", BIAS, "the bias is the expected one", "4u|b|: a slope, a product, twice")
 def expected_values(bias: Bias) -> Trials:
-    """Compare with ALiBi, with T5's buckets, or with the given function."""
+    """Compare with ALiBi, or with the given function."""
     if bias.expected is None:
         raise Skip(EXPECTED)
-    if bias.expected == "t5":
-        return [in_t5_buckets(bias)]
     given = bias.square()
-    make = bias.expected if callable(bias.expected) else partial(alibi_bias, len(given))
-    return [bias.trial("all entries", given, bias.square(make=make))]
-
-
-def in_t5_buckets(bias: Bias) -> Trial:
-    """Compare with T5's buckets: one-sided ones if later keys are hidden, else two-sided ones."""
-    is_of_other_kind = False
-    with suppress(Broken):
-        is_of_other_kind = in_buckets(bias, two_sided=bias.causal).worst <= 1
-    if is_of_other_kind:
-        raise Broken(*(TWO_SIDED if bias.causal else ONE_SIDED))
-    return in_buckets(bias, two_sided=not bias.causal)
-
-
-def in_buckets(bias: Bias, two_sided: bool) -> Trial:
-    """Compare each entry with the first of its bucket; neighboring buckets should differ."""
-    k = offsets(LONG)
-    seen = (k <= 0) | (not bias.causal)
-    # (heads, entries), without those that a mask hides
-    entries = bias.square(LONG)[:, seen]
-    buckets = t5_buckets(k[seen], bidirectional=two_sided)
-    _, first, groups = np.unique(buckets, return_index=True, return_inverse=True)
-    # (heads, buckets): the first entry of each
-    levels = entries[:, first]
-    if (np.diff(levels, axis=1) == 0).all(axis=0).any():
-        raise Broken("neighboring buckets have the same values, or they aren't random")
-    return Trial("by bucket", entries, levels[:, groups], axes=("head", "entry"))
+    return [bias.trial("all entries", given, bias.right(len(given)))]
 
 
 @Law("offset", BIAS, "the bias depends only on how far key is from query", "4u|b|")
@@ -281,4 +156,4 @@ def penalty(bias: Bias) -> Trials:
     if (np.ptp(rows[0], axis=1) == 0).any():
         raise Broken("a head has one penalty for all words")
     meant = np.minimum(np.maximum.accumulate(rows, axis=2), 0)
-    yield Trial("from far to near", rows, meant, axes=("query", "head", "key"))
+    return [Trial("from far to near", rows, meant, axes=("query", "head", "key"))]

@@ -123,10 +123,9 @@ class Report:
         rows = {row.law: row for row in self.rows}
         for law, reason in reasons.items():
             if law not in rows or not reason:
-                rule = f"a law, of {', '.join(rows)}, and a reason"
-                raise ValueError(
-                    f"an expected failure needs {rule}; got {law}={reason!r}"
-                )
+                laws = ", ".join(rows)
+                rule = f"an expected failure needs a law, of {laws}, and a reason"
+                raise ValueError(f"{rule}; got {law}={reason!r}")
             rows[law] = rows[law].expecting(reason)
         return replace(self, rows=tuple(rows.values()))
 

@@ -57,6 +57,7 @@ class Subject:
 
     kind = ""
     usage = ""  # how it is called
+    hint = ""  # which argument would let more be checked
     explain: Callable[[list[Trial]], str]  # what gives what was measured, or ""
     library: Any = np  # whose arrays the code takes: numpy or torch
 
@@ -89,4 +90,4 @@ class Subject:
 
     def described(self) -> tuple[Convention | None, str]:
         """Return what it is compared with, and in words that, or which argument is missing."""
-        return None, ""
+        return None, self.hint

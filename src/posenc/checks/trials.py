@@ -11,13 +11,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from posenc.checks.reports import Row
 from posenc.conventions import UNIT, EncodingCall, Floats
 
 SEED = int(os.environ.get("POSENC_SEED", "0"))  # of all that is drawn
@@ -29,7 +28,7 @@ class Skip(Exception):  # noqa: N818
     """A law doesn't apply to this subject; the message says why, or what to pass."""
 
 
-class Broken(Exception):  # noqa: N818
+class Broken(ValueError):  # noqa: N818
     """A law is broken in a way that isn't a number: how, and what made it so, if that was seen."""
 
     def __init__(self, how: str, cause: str = "") -> None:
@@ -41,7 +40,7 @@ class WrongShape(Broken):
     """A result has another shape than is asked for."""
 
 
-class Raised(Exception):  # noqa: N818
+class Raised(ValueError):  # noqa: N818
     """The code under test raised an exception, which is the cause of this one."""
 
 
@@ -91,11 +90,11 @@ class Trial:
         """Which rows have an entry beyond its bound."""
         return (self.ratio > 1).any(axis=-1)
 
-    def filled(self, row: Row) -> Row:
-        """Put into a row an error, its bound, and where: the first beyond it, or the nearest."""
+    def place(self) -> tuple[float | None, float, str]:
+        """Return an error, its bound, and where: the first beyond it, or else the nearest."""
         wrong = self.worst > 1
-        place = (self.ratio > 1 if wrong else self.ratio).argmax()
-        entry = np.unravel_index(int(place), self.ratio.shape)
+        first = int((self.ratio > 1 if wrong else self.ratio).argmax())
+        entry = np.unravel_index(first, self.ratio.shape)
         arrays = np.broadcast_arrays(self.given, self.meant, self.bounds)
         given, meant, bound = (float(array[entry]) for array in arrays)
         names = [f"{name} {n}" for name, n in zip(self.axes, entry, strict=False)]
@@ -105,8 +104,7 @@ class Trial:
         if wrong:
             note += f": {given:.7g} for {meant:.7g}"
         error = abs(given - meant)
-        measured = error if math.isfinite(error) else None
-        return replace(row, measured=measured, bound=bound, note=note)
+        return error if math.isfinite(error) else None, bound, note
 
 
 Trials = Iterable[Trial]
