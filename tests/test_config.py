@@ -204,6 +204,8 @@ VERDICTS = rows("""
 "rope_scaling": {"mrope_section": [-16, 40, 8]} → .mrope_section must be a list of integers from 0
 "model_type": "gptj", "rotary_dim": 33
     → 33 of 64 dimensions can't turn in pairs, by head_dim, rotary_dim
+"model_type": "phi", "partial_rotary_factor": 3 → base 10,000, some of 64 dimensions: partial
+"model_type": "gptj", "rotary_dim": 999 → 999 of 64 dimensions can't turn in pairs
 "model_type": "llama", "qk_rope_head_dim": 128 → 128 of 64 dimensions can't turn in pairs
 "model_type": "llama", "hidden_size": 130, "num_attention_heads": 4
     → hidden_size, 130, isn't a multiple of num_attention_heads, 4
@@ -236,6 +238,8 @@ DEFAULTS = rows("""
     → (full_attention), base 777, and RoPE in 14 of 22
 "model_type": "modernbert", "rope_parameters": {"theta": 777}
     → (sliding_attention), base 10,000 (by default: num_hidden_layers,
+"model_type": "gemma3_text", "num_hidden_layers": 1, "full_attn_layers": [0]
+    → RoPE in all 1 layers, base 1,000,000 (by default: sliding_window,
 "model_type": "llama", "": 8 → (by default: num_hidden_layers, hidden_size, num_attention_heads,
 "model_type": "gptj", "rope_scaling": {} → max_position_embeddings): nothing wrong
 "model_type": "gpt_oss", "rope_scaling": null → 4,096 stretched to 131,072 by yarn

@@ -8,12 +8,11 @@ encoding counts more, and of another type a reading says what its fields suggest
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from posenc.config.fields import TYPES, UNKNOWN, WORDS, Fields, load
-from posenc.config.kinds import normalize
+from posenc.config.kinds import kinds_of_layers
 from posenc.config.rotation import LIMIT, describe
 from posenc.config.verdict import Positions, narrowed, sentence, unread_fields
 from posenc.layers import Layers
@@ -66,12 +65,11 @@ def read_models(whole: Fields) -> Positions:
     model_type = whole.text("model_type") or type_of_params(whole)
     (text, text_type), *others = models(whole, model_type)
     reading = read_model(text, text_type)
-    parts = {
-        part.path[:-1]: read_model(part, part_type)
-        for part, part_type in others
-        if part_type in TYPES or part.says("num_hidden_layers")
-    }
-    return replace(reading, model_type=model_type or text_type or None, parts=parts)
+    reading.model_type = model_type or text_type or None
+    for part, part_type in others:
+        if part_type in TYPES or part.says("num_hidden_layers"):
+            reading.parts[part.name] = read_model(part, part_type)
+    return reading
 
 
 def type_of_params(whole: Fields) -> str:
@@ -121,23 +119,18 @@ def read_model(fields: Fields, model_type: str) -> Positions:
     entry = TYPES.get(model_type, UNKNOWN)
     if fields.flag("use_mla") is False:
         entry = UNKNOWN  # plain attention, which no code of the table has
-    fields.defaults = entry.defaults
-    kinds = normalize(fields, entry)
+    fields.entry, fields.defaults = entry, entry.defaults
+    kinds = kinds_of_layers(fields)
     layers, lengths = zip(*map(describe, kinds), strict=True)
     limit = fields.count(LIMIT)
     # Lengths are those of the first kind that is stretched from a known one.
     known = [start_and_end for start_and_end in lengths if start_and_end[0]]
     start, end = known[0] if known else (fields.count(ORIGINAL), limit)
     # Fields that nobody asked for: so nothing may be read after this.
-    unread = unread_fields([fields, *(kind.rope for kind in kinds)], entry)
+    unread = unread_fields(fields, *(kind.rope for kind in kinds))
     if unread and not entry.code:  # the fields that aren't read may tell layers apart
         layers = tuple(map(narrowed, layers))
-    problems = [*dict.fromkeys(fields.problems)]
-    warnings = (
-        *(f"{place} isn't read here, and may speak of positions" for place in unread),
-        *problems,
-        *dict.fromkeys(fields.remarks),
-    )
+    problems = dict.fromkeys(fields.problems)
     reading = Positions(
         verdict="",  # it is told of all the rest
         model_type=model_type or None,
@@ -147,6 +140,14 @@ def read_model(fields: Fields, model_type: str) -> Positions:
         limit=limit,
         by_default=tuple(fields.by_default) or None,
         layers=layers,
-        warnings=warnings,
+        warnings=(
+            *(
+                f"{place} isn't read here, and may speak of positions"
+                for place in unread
+            ),
+            *problems,
+            *dict.fromkeys(fields.remarks),
+        ),
     )
-    return replace(reading, verdict=sentence(reading, unread, problems))
+    reading.verdict = sentence(reading, unread, [*problems])
+    return reading

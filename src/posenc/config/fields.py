@@ -68,7 +68,8 @@ class Fields:
         inner = content.get("attn_config")
         outside = inner if isinstance(inner, Mapping) else {}
         self.content = {**outside, **content}
-        self.path = path
+        self.path, self.name = path, path[:-1]
+        self.entry: Entry = outer.entry if outer else UNKNOWN
         self.defaults: Mapping[str, Any] = {}
         self.problems: list[str] = outer.problems if outer else []
         # What one should know, though nothing is wrong.
@@ -134,15 +135,17 @@ class Fields:
 
     def integers(self, name: str, least: int = 0) -> list[int]:
         """Return a list of at least so many integers from 0 on, an empty one if there is none."""
-
-        def fits(x: Any) -> bool:
-            whole = isinstance(x, list) and all(type(i) is int and i >= 0 for i in x)
-            return whole and (not x or len(x) >= least)
-
-        return (
-            self.checked(name, f"a list of integers from 0 on, {least} or more", fits)
-            or []
+        rule = f"a list of integers from 0 on, {least} or more"
+        counts = self.checked(
+            name,
+            rule,
+            lambda x: (
+                isinstance(x, list)
+                and all(type(i) is int and i >= 0 for i in x)
+                and (not x or len(x) >= least)
+            ),
         )
+        return counts or []
 
     def text(self, name: str) -> str:
         """Return a string, an empty one if there is none."""

@@ -6,6 +6,7 @@ known.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from posenc.config.fields import WORDS
@@ -27,10 +28,7 @@ UNSAID = None, None
 
 def describe(kind: Kind) -> tuple[Layers, Lengths]:
     """Return what is known of a kind of layer, and the lengths of its scaling."""
-    fields, entry = kind.fields, kind.entry
-    usual, where = ENCODINGS.get(entry.where), kind.where or ""
-    # A table that the type's code always adds, or that this file asks for.
-    added = where == usual or TABLE in where
+    fields, entry, where = kind.fields, kind.fields.entry, kind.where or ""
     layers = Layers(
         kind.name,
         kind.where,
@@ -38,9 +36,11 @@ def describe(kind: Kind) -> tuple[Layers, Lengths]:
         indices=tuple(kind.indices) or None,
         window=window(kind),
         chunk=fields.count("attention_chunk_size") if "chunk" in kind.name else None,
-        table=(added and entry.table) or None,
     )
-    if kind.where != ROTARY:
+    # A table that the type's code always adds, or that this file asks for.
+    if entry.table and (where == ENCODINGS[entry.where] or TABLE in where):
+        layers = replace(layers, table=entry.table)
+    if where != ROTARY:
         return layers, UNSAID
     if entry.note:
         fields.remarks.append(entry.note)
@@ -56,13 +56,14 @@ def describe(kind: Kind) -> tuple[Layers, Lengths]:
 
 def window(kind: Kind) -> int | None:
     """Return how many keys a query sees, if its layer has a window."""
-    fields, entry = kind.fields, kind.entry
-    used = fields.flag("use_sliding_window")
-    if used is not False and entry.code and not entry.window:
+    fields, entry = kind.fields, kind.fields.entry
+    is_used = fields.flag("use_sliding_window") is not False
+    if is_used and entry.code and not entry.window:
         return None  # the code doesn't read it; it is named, as nobody asked for it
-    size = fields.count("sliding_window", least=0) or None
-    has_one = "sliding" in kind.name or (kind.name == ALL and used is not False)
-    return size if has_one else None
+    size = fields.count("sliding_window", least=0)
+    if "sliding" in kind.name or (kind.name == ALL and is_used):
+        return size or None
+    return None
 
 
 def with_widths(kind: Kind, layers: Layers) -> Layers:
@@ -82,7 +83,7 @@ def with_widths(kind: Kind, layers: Layers) -> Layers:
         )
     if width and turning == width:
         first = 0
-    elif not kind.entry.code:
+    elif not fields.entry.code:
         first = None  # of other code, nobody knows which turn
     return replace(layers, head_dim=width, rotated=turning, first=first)
 
@@ -106,22 +107,26 @@ def width_of_head(kind: Kind) -> int | None:
 
 def turning_by_share(kind: Kind, width: int | None) -> int | None:
     """Return how many dimensions turn, by their number or by their share of the head."""
-    fields, rope = kind.fields, kind.rope
-    if not (rope.value(SHARE) or fields.says(SHARE)):
-        turning = fields.count("rotary_dim", most=width or 1e12)
+    fields, source = kind.fields, kind.rope
+    if not source.value(SHARE):
+        source = fields
+        # A default of the class counts less than the file's number.
+        turning = None if fields.says(SHARE) else fields.count("rotary_dim")
         if turning:
             return turning
-    share = rope.number(SHARE, 1) or fields.number(SHARE, 1) or 1.0
-    if not width:
+    if not source.value(SHARE):
+        return width
+    share = source.number(SHARE, 1)
+    if not width or not share:
         return None
     turning = int(width * share)
-    is_proportional = rope.text("rope_type") == "proportional"
+    is_proportional = kind.rope.text("rope_type") == "proportional"
     return turning - turning % 2 if is_proportional else turning
 
 
 def with_axes(kind: Kind, layers: Layers) -> Layers:
     """Note how many pairs each axis turns (time, height, width), and in which order."""
-    rope, entry = kind.rope, kind.entry
+    rope, entry = kind.rope, kind.fields.entry
     sections = rope.integers("mrope_section") or entry.sections
     if not sections:
         return layers
@@ -142,7 +147,7 @@ def base(kind: Kind) -> float | None:
     name, source = "rope_theta", kind.rope
     if not source.spelling(name) and name not in source.defaults:
         source = kind.fields
-        name = "rope_local_base_freq" if kind.name in kind.entry.local else name
+        name = "rope_local_base_freq" if kind.name in kind.fields.entry.local else name
     if source.says(name) is False:
         source.problems.append(f"{source.place(name)} is null: no base is known")
     return source.number(name)
@@ -153,28 +158,26 @@ def base(kind: Kind) -> float | None:
 
 def stretched(kind: Kind, layers: Layers) -> tuple[Layers, Lengths]:
     """Return what a scaling makes of the frequencies, and the lengths that it is for."""
-    fields, rope = kind.fields, kind.rope
+    fields, rope, entry = kind.fields, kind.rope, kind.fields.entry
     # By which frequencies images turn along their axes, only their code knows.
-    sizes = map(fields.says, WORDS["sizes_of_images"])
-    if kind.entry.axes == "image" or any(sizes):
+    if entry.axes == "image" or any(map(fields.says, WORDS["sizes_of_images"])):
         return replace(layers, scaling="default"), UNSAID
     name = rope.text("rope_type") or "default"
     layers = replace(layers, scaling=name[:40])
     # `posenc.scaling` checks what the file gives; powers of odd numbers overflow.
     try:
         scaling = find_scaling(name)
-        layers = replace(layers, scaling=scaling.name)
         settings = settings_of(kind, scaling)
-        lengths = start, end = scaling.lengths(settings, settings[LIMIT])
-        longest = max(end or 0, (start or 0) + 1)
-        layers = with_frequencies(layers, settings, longest)
-        if kind.entry.mscale or not kind.entry.code:
+        start, end = scaling.lengths(settings, settings[LIMIT])
+        layers = replace(layers, scaling=scaling.name)
+        layers = with_frequencies(layers, settings, max(end or 0, (start or 0) + 1))
+        if entry.mscale or not entry.code:
             layers = replace(layers, score_factor=scaling.score_factor(settings))
     except (ArithmeticError, TypeError, ValueError) as error:
-        fields.problems.append(f"{rope.path[:-1]}: {error}"[:200])
+        fields.problems.append(f"{rope.name}: {error}"[:200])
         return layers, UNSAID
     note_contradictions(kind, settings)
-    return layers, lengths
+    return layers, (start, end)
 
 
 def settings_of(kind: Kind, scaling: Scaling) -> Settings:
@@ -197,7 +200,7 @@ def note_contradictions(kind: Kind, settings: Settings) -> None:
         return
     if not (rope.value(ORIGINAL) or kind.fields.says(ORIGINAL)):
         rope.problems.append(
-            f"{rope.path[:-1]} has no {ORIGINAL}: transformers falls back to {LIMIT}, {limit}, "
+            f"{rope.name} has no {ORIGINAL}: transformers falls back to {LIMIT}, {limit}, "
             "right if that is the length before scaling"
         )
     if settings["rope_type"] == "llama3":
@@ -214,24 +217,25 @@ def note_contradictions(kind: Kind, settings: Settings) -> None:
 
 def with_frequencies(layers: Layers, settings: Settings, longest: int) -> Layers:
     """Note frequencies and factors, up to the length before scaling and beyond it."""
-    width, rotated = layers.head_dim, layers.rotated or 0
-    if not layers.base or not width or not rotated <= width <= WIDEST or rotated % 2:
+    width, rotated = layers.head_dim, layers.rotated
+    if not layers.base or not width or not rotated:
+        return layers
+    if rotated % 2 or not rotated <= width <= WIDEST:
         return layers
     if settings["rope_type"] == "proportional":  # it spreads over the whole head
         # Half a dimension more, as the rule rounds down: 30 / 176 · 176 is below 30.
         settings = settings | {SHARE: min((rotated + 0.5) / width, 1.0)}
         rotated = width
-    # Dynamic and longrope have other frequencies in longer texts.
-    (omega, factor), (later, later_factor) = (
-        rotary_frequencies(
-            rotated,
-            base=layers.base,
-            scaling=settings,
-            max_position_embeddings=settings[LIMIT],
-            seq_len=seq_len,
-        )
-        for seq_len in (None, longest)
+    frequencies_at = partial(
+        rotary_frequencies,
+        rotated,
+        base=layers.base,
+        scaling=settings,
+        max_position_embeddings=settings[LIMIT],
     )
+    omega, factor = frequencies_at()
+    # Dynamic and longrope have other frequencies in longer texts.
+    later, later_factor = frequencies_at(seq_len=longest)
     return replace(
         layers,
         frequencies=tuple(omega.tolist()),

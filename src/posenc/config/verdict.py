@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from textwrap import indent
 from typing import Any
 
-from posenc.config.fields import WORDS, Entry, Fields
+from posenc.config.fields import WORDS, Fields
 from posenc.config.kinds import ALL
 from posenc.layers import Layers, shown
 
@@ -22,7 +22,7 @@ ALIKE = re.compile("|".join(WORDS["sound_alike"]))
 SUGGESTED = "what the type's code does isn't known here; the fields suggest "
 
 
-@dataclass(frozen=True)
+@dataclass
 class Positions:
     """What a file and its type say about positions: a verdict, lengths, and kinds of layers."""
 
@@ -61,19 +61,18 @@ class Positions:
         return "\n".join(lines)
 
 
-def unread_fields(mappings: list[Fields], entry: Entry) -> list[str]:
+def unread_fields(*mappings: Fields) -> list[str]:
     """Return the fields that, by their names, speak of positions, and weren't asked for."""
-    # What the code of a known type does with these changes no answer here.
-    details = WORDS["details"] if entry.code else []
     unread = {}  # a set that keeps its order
     for fields in mappings:
+        # What the code of a known type does with these changes no answer here.
+        details = WORDS["details"] if fields.entry.code else []
         for name, value in fields.content.items():
-            if name in {*fields.asked, *details}:
-                continue
             place = f"{fields.path}{name}"
             usual = [*WORDS["plain_words"], fields.defaults.get(name)]
             speaks = SPEAKS.search(place) and not ALIKE.search(name)
-            if speaks and value and value not in usual:
+            is_known = name in fields.asked or name in details or value in usual
+            if speaks and value and not is_known:
                 unread[shown(place)] = True
     return [*unread]
 
@@ -112,7 +111,7 @@ def in_words(layers: Layers, total: int) -> str:
     # A share of the head, or a width that isn't known.
     if layers.rotated != layers.head_dim:
         of = f" of {layers.head_dim}" if layers.head_dim else ""
-        said += f", {layers.rotated}{of} dimensions"
+        said += f", {layers.rotated or 'some'}{of} dimensions"
     return said
 
 
