@@ -20,5 +20,6 @@ def test_a_figure_is_live_or_a_picture_with_its_state(kind, monkeypatch):
 
 
 def test_words_change_places_in_a_picture_as_in_the_script():
-    words = dict(widgets.Turning(query=0.5, key=2.4)._words())
+    drawn = widgets.Turning(query=0.5, key=2.4)._words()
+    words = {place: word for place, word, _ in drawn}
     assert [words[place] for place in (0, 0.5, 2.4, 3)] == ["the", "ran", "dog", "saw"]

@@ -9,7 +9,7 @@ the kernel of a widget.
 To add a figure:
 
 1. Write a subclass of `_Figure` here: its fields (`_number`, `_base`, `_choice`), `values`, and
-   which of them are seen in its picture: `parts`, and those of a `plot`. Its name has one capital,
+   which of them are seen in its picture: `parts` and `curves`. Its name has one capital,
    the first letter. The last word of a label is the letter that formulas have for it ("width d"):
    it lights up with its number.
 2. Write ``figures/<name in lowercase>.js``, which sets ``FIGURES.<name in lowercase>``; what it is
@@ -24,9 +24,10 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from io import StringIO
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import anywidget
 import matplotlib as mpl
@@ -78,32 +79,16 @@ def _choice(label: str, *options: str) -> Any:
     return traitlets.Enum(options, options[0]).tag(sync=True, field=field)
 
 
-class Plot(NamedTuple):
-    """Curves with common axes, by the names of their values."""
-
-    curves: Sequence[str]
-    xlabel: str
-    ylabel: str
-    yscale: str = "linear"
-
-
-def _draw_plot(plot: Plot, ax: Axes, values: Values) -> None:
-    """Draw the curves of a plot: the last one solid, what it is compared with dashed."""
-    *compared, last = plot.curves
-    for name in compared:
-        ax.plot(values[name], "--", color=plots.INK, label=name)
-    ax.plot(values[last], color=plots.INK, label=last)
-    ax.set(xlabel=plot.xlabel, ylabel=plot.ylabel, yscale=plot.yscale)
-    plots.name_above(ax)
-
-
 class _Figure(anywidget.AnyWidget):
     """A figure has fields, and `values`, which its script computes, too."""
 
     fields: ClassVar[dict[str, Any]]  # by name; `Field` in figure.js
-    # Values with a panel each in the picture, tables and hands; and those that share a plot.
+    # Values with a panel each in the picture: tables and hands.
     parts: Sequence[str] = ()
-    plot: Plot | None = None
+    # Values that share the last panel, as curves, and its axes.
+    curves: Sequence[str] = ()
+    xlabel = ylabel = ""
+    yscale = "linear"
     # Of a dial's hands; None is the color of the dial's pair.
     colors: Sequence[str | None] = ("silver", None)
 
@@ -130,18 +115,25 @@ class _Figure(anywidget.AnyWidget):
         return svg.getvalue()
 
     def _draw(self, figure: Figure, values: Values) -> None:
-        count = len(self.parts) + bool(self.plot)
+        count = len(self.parts) + bool(self.curves)
         panels = figure.subplots(1, count, squeeze=False)[0]
         for part, ax in zip(self.parts, panels, strict=False):
             if part == "hands":
                 plots.dials(values[part], self.colors, ax)
             else:
-                table = values[part]
-                limit = np.ceil(abs(table).max())
+                limit = np.ceil(abs(values[part]).max())
                 alone = count == 1
-                plots.heatmap(table, ax, title=part, limit=limit, colorbar=alone)
-        if self.plot:
-            _draw_plot(self.plot, panels[-1], values)
+                plots.heatmap(values[part], ax, title=part, limit=limit, colorbar=alone)
+        if self.curves:
+            self._draw_curves(panels[-1], values)
+
+    def _draw_curves(self, ax: Axes, values: Values) -> None:
+        """Draw curves: the last one solid, what it is compared with dashed."""
+        for name in self.curves:
+            style = "-" if name == self.curves[-1] else "--"
+            ax.plot(values[name], style, color=plots.INK, label=name)
+        ax.set(xlabel=self.xlabel, ylabel=self.ylabel, yscale=self.yscale)
+        plots.name_above(ax)
 
     def __repr__(self) -> str:
         state = ", ".join(f"{name}={value!r}" for name, value in self.state().items())
@@ -186,7 +178,8 @@ class Distances(_Figure):
     position = _number("position k", 12, 0, 62)
     d_model = _number("width d", 12, 4, 64, 2)
     base = _base()
-    plot = Plot(("digits", "pairs"), "position", "distance")
+    curves = "digits", "pairs"
+    xlabel, ylabel = "position", "distance"
 
     def values(self) -> Values:
         # Six digits are enough for 64 positions.
@@ -246,7 +239,8 @@ class Learning(_Figure):
 
     step = _number("training step", 0, 0, 90, 3)
     parts = ("hands",)
-    plot = Plot(("weights",), "words back", "mean weight")
+    curves = ("weights",)
+    xlabel, ylabel = "words back", "mean weight"
 
     def values(self) -> Values:
         frame = _FILM[self.step // 3]
@@ -268,7 +262,8 @@ class Kernel(_Figure):
     base = _base()
     d_model = _number("width d", 8, 2, 128, 2)
     offset = _number("offset", 63, 0, 127)
-    plot = Plot(("products",), "offset", "dot product")
+    curves = ("products",)
+    xlabel, ylabel = "offset", "dot product"
 
     def values(self) -> Values:
         products = posenc.offset_kernel(range(128), self.d_model, base=self.base)
@@ -281,11 +276,11 @@ class Kernel(_Figure):
 
 
 # Variants that are conventions; the others are mistakes of the museum.
-_CONVENTIONS: dict[str, dict[str, Any]] = {
-    "halves": {"layout": "sin, cos"},
-    "cosine first": {"layout": "interleaved, cos first"},
-    "from 1": {"first": 1},
-    "minus 1": {"rule": "d/2 - 1"},
+_CONVENTIONS = {
+    "halves": Convention("sin, cos"),
+    "cosine first": Convention("interleaved, cos first"),
+    "from 1": Convention(first=1),
+    "minus 1": Convention(rule="d/2 - 1"),
 }
 _MISTAKES = "all ones", "dimension for pair", "own exponent"
 
@@ -305,8 +300,8 @@ class Switch(_Figure):
         if self.variant in _MISTAKES:
             other = wrong_table(self.variant, *size, self.base)
         else:
-            parts = _CONVENTIONS[self.variant]
-            other = Convention(base=self.base, **parts).table(*size)
+            convention = replace(_CONVENTIONS[self.variant], base=self.base)
+            other = convention.table(*size)
         return {"right": right, "other": other, "difference": other - right}
 
 
@@ -338,7 +333,9 @@ class Stretch(_Figure):
     d_model = _number("width d", 128, 4, 256, 2)
     base = _base()
     trained = _number("trained length", 4096, 64, 16_384)
-    plot = Plot(("before", "after"), "pair", "wavelength in positions", "log")
+    curves = "before", "after"
+    xlabel, ylabel = "pair", "wavelength in positions"
+    yscale = "log"
 
     def values(self) -> Values:
         plain = posenc.angular_frequencies(self.d_model, base=self.base)
@@ -375,98 +372,85 @@ class Turning(_Figure):
     colors = plots.COLORS[:2]
 
     def values(self) -> Values:
-        key = np.array([self.key - self.query])
-        layers = self._sums_at(_DISTANCES)
+        layers = self._shares_at(self.query + _DISTANCES)[:, ::-1].cumsum(axis=1)
+        shares = self._shares_at(np.array([self.key]))[0]
         hands = self._vectors(np.array([self.query, self.key]))
-        # To dials with two hands, as (up, right)
-        hands = hands.reshape(2, 2, _PAIRS).transpose(2, 0, 1)[..., ::-1]
         return {
-            "shares": self._shares_at(key)[0],
-            "score": self._sums_at(key)[0, -1],
-            "row": self._sums_at(np.arange(_PLACES) - self.query)[:, -1],
+            "shares": shares,
+            "score": shares.sum(),
+            "row": self._shares_at(np.arange(_PLACES)).sum(axis=1),
+            # Of the slowest pair alone, the slowest two, and so on: (keys, pairs)
             "layers": layers,
             "curve": layers[:, -1],
-            "hands": hands,
+            # By dial, and then by hand, as (up, right)
+            "hands": hands.swapaxes(0, 1)[..., ::-1],
         }
 
-    def _shares_at(self, distances: Floats) -> Floats:
-        """Return what each pair adds to the score of keys at distances: (keys, pairs)."""
-        query, *keys = self._vectors(self.query + np.array([0, *distances]))
+    def _shares_at(self, places: Floats) -> Floats:
+        """Return what each pair adds to the score of keys at places: (keys, pairs)."""
+        query, *keys = self._vectors(np.array([self.query, *places]))
         # Right times right, and up times up
-        shares: Floats = (query * keys).reshape(-1, 2, _PAIRS).sum(axis=1)
+        shares: Floats = (query * keys).sum(axis=2)
         if self.method == "ALiBi":
             # The slope of the first of eight heads is 1/2; each pair bears its part.
-            shares -= abs(distances)[:, None] / 2 / _PAIRS
+            shares -= abs(places - self.query)[:, None] / 2 / _PAIRS
         return shares
 
-    def _sums_at(self, distances: Floats) -> Floats:
-        """Return scores of the slowest pair alone, the slowest two, and so on: (keys, pairs)."""
-        return self._shares_at(distances)[:, ::-1].cumsum(axis=1)
+    def _vectors(self, places: Floats) -> Floats:
+        """Return the query at the first place and keys at the others: (places, pairs, 2).
+
+        These are hands, as (right, up).
+        """
+        words = np.tile([1.0, 0.0], (len(places), _PAIRS))
+        if self.method == "added":
+            add = Convention("interleaved, cos first", base=self.base).encoding(_WIDTH)
+            words = add(words, places) / 2  # so that no hand is longer than 1
+        if self.method == "turned":
+            # The query looks three words back.
+            words[:1] = posenc.rotate_pairs(
+                words[:1], [-3], base=self.base, pairing="neighbors"
+            )
+            # Trained on eight words, stretched to sixteen.
+            omega, factor = _stretched(self, _WIDTH, _TRAINED, _FACTOR)
+            turns = posenc.rotary_turns(
+                places, frequencies=omega, attention_factor=factor
+            )
+            words = posenc.rotate_pairs(words, turns=turns, pairing="neighbors")
+        return words.reshape(len(places), _PAIRS, 2)
 
     def _draw(self, figure: Figure, values: Values) -> None:
-        landscape, clocks = figure.subplots(2, height_ratios=(3, 1))
-        self._draw_sentence(landscape, values)
-        plots.dials(values["hands"], self.colors, clocks, columns=_PAIRS)
-
-    def _draw_sentence(self, ax: Axes, values: Values) -> None:
-        """Draw the landscape of scores, the words on it, and the key's score."""
-        x = self.query + _DISTANCES
+        """Draw the landscape of scores, the words on it, the key's score, and the dials."""
+        land, clocks = figure.subplots(2, height_ratios=(3, 1))
+        x, curve = self.query + _DISTANCES, values["curve"]
         # Slower pairs' layers cover what faster ones, drawn before, have below them.
-        for color, sums in zip(plots.PAIRS, values["layers"].T[::-1], strict=True):
-            layer = np.minimum(sums, values["curve"])
-            ax.fill_between(x, layer, color=color, linewidth=0)
-        ax.plot(x, values["curve"], color=plots.AGREE[0])
-        violet, orange = self.colors
-        colors = {"ran": violet, "dog": orange}
-        is_close = abs(self.query - self.key) < 1
-        for place, word in self._words():
-            height = np.interp(place, x, values["curve"])
-            color = colors.get(word, plots.INK)
-            if word in colors:
-                ax.vlines(place, 0, height, color=color, linewidth=2)
-            if word == "dog" and is_close:
-                # Above, the query has its word: the key's is below, beside its stem.
-                ax.text(place + 0.2, height - 1.5, word, color=color)
-            else:
-                ax.text(place, height + 0.5, word, color=color, ha="center")
-        score = values["score"]
-        ax.plot(self.key, score, "o", color=orange)
+        for color, layer in zip(plots.PAIRS, values["layers"].T[::-1], strict=True):
+            land.fill_between(x, np.minimum(layer, curve), color=color, linewidth=0)
+        land.plot(x, curve, color=plots.AGREE[0])
+        for place, word, color in self._words():
+            height = np.interp(place, x, curve)
+            land.text(place, height + 0.5, word, color=color, ha="center")
+            if color in self.colors:
+                land.vlines(place, 0, height, color=color, linewidth=2)
+        land.plot(self.key, values["score"], "o", color=self.colors[1])
         # The score stands above the words on both sides.
         place = int(self.key)
         level = 2 + values["row"][max(0, place - 1) : place + 2].max()
-        ax.text(self.key, level, f"{score:.2f}", ha="center", size="x-large")
-        ax.set(xlim=(-0.5, _PLACES - 0.5), ylim=(0, 11))
-        ax.set(xticks=range(_PLACES), yticks=[])
-        ax.spines.left.set_visible(False)
+        score = f"{values['score']:.2f}"
+        land.text(self.key, level, score, ha="center", size="x-large")
+        land.set(xlim=(-0.5, _PLACES - 0.5), ylim=(0, 11))
+        land.set(xticks=range(_PLACES), yticks=[])
+        land.spines.left.set_visible(False)
+        plots.dials(values["hands"], self.colors, clocks, columns=_PAIRS)
 
-    def _words(self) -> list[tuple[float, str]]:
-        """Return words and their places: the others take those that are left, in order."""
-        taken = (
-            int(self.query + 0.5),
-            int(self.key + 0.5),
-        )  # halves go up, as in the script
+    def _words(self) -> Iterator[tuple[float, str, str]]:
+        """Yield each word's place and color; the others take the places that are left, in order."""
+        # Halves go up, as in the script.
+        taken = int(self.query + 0.5), int(self.key + 0.5)
         left = (place for place in range(_PLACES) if place not in taken)
-        others = zip(left, _OTHERS.split(), strict=False)
-        return [*others, (self.query, "ran"), (self.key, "dog")]
-
-    def _vectors(self, places: Floats) -> Floats:
-        """Return a word at each place, (places, width): right of all pairs, then up of all.
-
-        The first is the query, the others are keys.
-        """
-        words = np.zeros((len(places), _WIDTH))
-        words[:, :_PAIRS] = 1
-        if self.method == "added":
-            add = Convention("cos, sin", base=self.base).encoding(_WIDTH)
-            return add(words, places) / 2  # so that no hand is longer than 1
-        if self.method != "turned":
-            return words
-        # The query looks three words back.
-        words[:1] = posenc.rotate_pairs(words[:1], [-3], base=self.base)
-        # Trained on eight words, stretched to sixteen.
-        omega, factor = _stretched(self, _WIDTH, _TRAINED, _FACTOR)
-        turns = posenc.rotary_turns(places, frequencies=omega, attention_factor=factor)
-        return posenc.rotate_pairs(words, turns=turns)
+        for place, word in zip(left, _OTHERS.split(), strict=False):
+            yield place, word, plots.INK
+        yield self.query, "ran", self.colors[0]
+        yield self.key, "dog", self.colors[1]
 
 
 class Influence(_Figure):
@@ -475,7 +459,9 @@ class Influence(_Figure):
     mask = _choice("mask", "causal", "none")
     depth = _number("layers", 12, 1, 12)
     encoding = _choice("positions", "none", "rotary", "ALiBi", "windows", "hybrid")
-    plot = Plot(("influence",), "place", "times the mean", "log")
+    curves = ("influence",)
+    xlabel, ylabel = "place", "times the mean"
+    yscale = "log"
 
     def values(self) -> Values:
         # In times the mean over 128 places; chapter 21 compares it with layers drawn at random.
@@ -497,8 +483,7 @@ class Influence(_Figure):
         slopes = posenc.alibi_slopes(4) * (self.encoding == "ALiBi")
         weights = seen * np.exp(-slopes[:, None, None] * distances)  # of four heads
         weights /= weights.sum(axis=2, keepdims=True)
-        mean: Floats = weights.mean(axis=0)
-        return mean
+        return np.asarray(weights.mean(axis=0))
 
 
 _WORDS = {
