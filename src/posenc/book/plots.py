@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +77,9 @@ def dials(
         ax.add_patch(Circle((x, y), 1, color=INK, alpha=0.06, linewidth=0))
         for color, (up, right) in zip(colors, dial, strict=True):
             ax.plot([x, x + right], [y, y + up], color=color or PAIRS[pair])
-        angles = np.degrees(np.arctan2(*dial.T))
-        turn = (angles[-1] - angles[0] + 180) % 360 - 180
-        ends = sorted([angles[0], angles[0] + turn])
+        first, last = np.degrees(np.arctan2(*dial[[0, -1]].T))
+        turn = (last - first + 180) % 360 - 180
+        ends = sorted([first, first + turn])
         ax.add_patch(Wedge((x, y), 0.7, *ends, color=PAIRS[pair], alpha=0.5))
 
 
@@ -162,6 +163,7 @@ def contenders(
     ax.spines["left"].set_visible(False)
 
 
+@dataclass(repr=False)
 class Quotations:
     """Texts that models wrote, by the models' names, as quotations in a notebook, or as text.
 
@@ -169,8 +171,8 @@ class Quotations:
     dimmer in a notebook.
     """
 
-    def __init__(self, texts: Mapping[str, str], known: int) -> None:
-        self.texts, self.known = dict(texts), known
+    texts: Mapping[str, str]
+    known: int
 
     def __repr__(self) -> str:
         """Return a paragraph for each model."""

@@ -59,20 +59,17 @@ def _shades() -> list[int]:
 
 
 def _style(names: Iterable[str]) -> str:
-    """Return the style sheets that modules have, and the colors they use, in one line."""
+    """Return the style sheets that modules have, and the colors, in one line."""
     files = (FOLDER / f"{name}.css" for name in names)
     style = "".join(file.read_text("utf-8") for file in files if file.exists())
-    looks = {
-        "query": plots.COLORS[0],
-        "key": plots.COLORS[1],
-        "unseen": plots.UNSEEN,
-        "agree": f"light-dark({', '.join(plots.AGREE)})",
-        "map": plots.DARK_MAP,
-    }
-    used = [
-        f"--{name}: {look}" for name, look in looks.items() if f"--{name})" in style
-    ]
-    style = f":host {{ {'; '.join(used)} }}\n{style}"
+    style = f""":host {{
+        --query: {plots.COLORS[0]};
+        --key: {plots.COLORS[1]};
+        --unseen: {plots.UNSEEN};
+        --agree: light-dark({plots.AGREE[0]}, {plots.AGREE[1]});
+        --map: {plots.DARK_MAP};
+    }}
+    {style}"""
     # Without comments, in one line; then without what CSS doesn't need around signs and dots.
     style = re.sub(r"/\*.*?\*/|\s+", " ", style, flags=re.DOTALL)
     return re.sub(r"(?<=[{};:,>~]) +| (?=[{}>~])|;(?= ?})|\b0(?=\.\d)", "", style)

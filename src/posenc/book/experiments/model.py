@@ -37,8 +37,8 @@ class Attention(nn.Module):
         k = encoding.turn(k, positions)
         scores = q @ k.mT / q.shape[-1] ** 0.5 + encoding.bias(positions)
         if self.causal:
-            later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
-            scores = scores.masked_fill(later, -torch.inf)
+            # Above the diagonal, where keys come later than the query
+            scores = scores + torch.full(scores.shape[-2:], -torch.inf).triu(1)
         # Softmax gives later places the weight 0, exactly.
         heads = scores.softmax(-1) @ v  # (batch, HEADS, seq_len, head_width)
         out: Tensor = self.out(heads.transpose(1, 2).flatten(2))
