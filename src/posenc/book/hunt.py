@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -52,21 +51,10 @@ BUGS: dict[str, Encode] = {  # the wrong tables of chapter 14
 dimension_for_pair, own_exponent = BUGS["dimension for pair"], BUGS["own exponent"]
 
 
-def two_loops(seq_len: int, d_model: int) -> Any:
-    """Return the paper's table, entry by entry."""
-    if d_model % 2:
-        raise ValueError("d_model must be even")
-    table = np.empty((seq_len, d_model))
-    for k, j in np.ndindex(table.shape):
-        angle = k / 10_000 ** (2 * (j // 2) / d_model)
-        table[k, j] = math.cos(angle) if j % 2 else math.sin(angle)
-    return table
-
-
 RIGHT: dict[str, Encode] = {  # correct tables, written in different ways
     "the package's, in 32 bits": partial(sinusoidal_encoding, dtype=np.float32),
     "the same in 64 bits": partial(sinusoidal_encoding, dtype=np.float64),
-    "two loops": two_loops,
+    "by the convention, in 64 bits": Convention().table,
 }
 
 

@@ -182,13 +182,14 @@ class Distances(_Figure):
     xlabel, ylabel = "position", "distance"
 
     def values(self) -> Values:
-        # Six digits are enough for 64 positions.
-        digits, pairs = posenc.binary_encoding(64, 6), _encode(range(64), self)
-        here = self.position
-        differing = (digits != digits[here]).sum(axis=1)
+        tables = {
+            # Six digits are enough for 64 positions.
+            "digits": posenc.binary_encoding(64, 6).astype(float),
+            "pairs": _encode(range(64), self),
+        }
         return {
-            "digits": np.sqrt(differing),
-            "pairs": np.linalg.norm(pairs - pairs[here], axis=1),
+            name: np.linalg.norm(table - table[self.position], axis=1)
+            for name, table in tables.items()
         }
 
 
