@@ -69,8 +69,9 @@ def drop_ignored(fields: Fields, names: Sequence[str] = ()) -> None:
     for name in names:
         value = fields.content.pop(name, None)
         if value is True or value not in (None, {}, 1):  # True == 1
-            place = shown(fields.path + name)
-            fields.problems.append(f"{code} ignores {place}; other programs may not")
+            fields.problems.append(
+                f"{code} ignores {shown(fields.path + name)}; other programs may not"
+            )
 
 
 # ---------------------------------------------------------------- mappings of rotations
@@ -87,8 +88,8 @@ def mapping_of_rotation(fields: Fields) -> Fields:
         )
     rope = fields.inside("rope_parameters")
     for name in ("rope_theta", ORIGINAL):
-        outside, inside = fields.says(name), rope.says(name)
-        if outside and inside and fields.value(name) != rope.value(name):
+        is_twice = rope.says(name) and fields.says(name)
+        if is_twice and rope.value(name) != fields.value(name):
             fields.problems.append(
                 f"{fields.place(name)} is {fields.value(name)!a:.40} outside "
                 f"{rope.name}, {rope.value(name)!a:.40} inside"

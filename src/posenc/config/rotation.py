@@ -61,9 +61,8 @@ def window(kind: Kind) -> int | None:
     if is_used and entry.code and not entry.window:
         return None  # the code doesn't read it; it is named, as nobody asked for it
     size = fields.count("sliding_window", least=0)
-    if "sliding" in kind.name or (kind.name == ALL and is_used):
-        return size or None
-    return None
+    has_one = "sliding" in kind.name or (kind.name == ALL and is_used)
+    return (size or None) if has_one else None
 
 
 def with_widths(kind: Kind, layers: Layers) -> Layers:
@@ -147,7 +146,8 @@ def base(kind: Kind) -> float | None:
     name, source = "rope_theta", kind.rope
     if not source.spelling(name) and name not in source.defaults:
         source = kind.fields
-        name = "rope_local_base_freq" if kind.name in kind.fields.entry.local else name
+        if kind.name in source.entry.local:
+            name = "rope_local_base_freq"
     if source.says(name) is False:
         source.problems.append(f"{source.place(name)} is null: no base is known")
     return source.number(name)
