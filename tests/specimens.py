@@ -113,7 +113,7 @@ add_all(
         "right: DETR": detr,
         "right: of forty rows": lambda n, d: table(min(n, 40), d),
         "right: in half precision": lambda n, d: in_torch(n, d).bfloat16(),
-        "shape: int64": lambda n, d: table(n, d).astype(int),
+        "values: 0 for 0.841471; no known fault": lambda n, d: table(n, d).astype(int),
         "repeat: the first result": in_shared_memory,
         "repeat: depends on earlier calls": growing,
         "values: minus sign": rising,
@@ -416,51 +416,51 @@ def shifted(seq_len):
 
 
 HEADS = np.arange(1.0, 13)[:, None, None]
-CAUSAL, ALIBI = {"causal": True}, {"expected": "alibi"}
-TWO_SIDED = {"expected": buckets(causal=False), "learned": True}
-ONE_SIDED = {"expected": buckets(causal=True), "learned": True, "causal": True}
-add("bias", "right: ALiBi", partial(alibi_bias, 12), **ALIBI)
-add("bias", "right: one row", last_row, **ALIBI, **CAUSAL)
+CAUSAL, ANY = {"causal": True}, {"expected": None}
+TWO_SIDED = {"expected": buckets(causal=False)}
+ONE_SIDED = {"expected": buckets(causal=True), **CAUSAL}
+add("bias", "right: ALiBi", partial(alibi_bias, 12))
+add("bias", "right: one row", last_row, **CAUSAL)
 add("bias", "shape: pass causal=True", last_row)
 bonus = lambda n: -alibi_bias(8, n)  # noqa: E731
 ALL = "values: it is -1, -1, -1, -1, -1, -1, -1, -1 times the right one; mind"
-add("bias", ALL, bonus, **ALIBI, **CAUSAL)
-add("bias", "values: it is 8, 8 times", lambda n: 8 * alibi_bias(2, n), **ALIBI)
-add("bias", "values: it is 0, 0 times", lambda n: np.zeros((2, n, n)), **ALIBI)
+add("bias", ALL, bonus, **CAUSAL)
+add("bias", "values: it is 8, 8 times", lambda n: 8 * alibi_bias(2, n))
+add("bias", "values: it is 0, 0 times", lambda n: np.zeros((2, n, n)))
 add(
     "bias",
     "values: it is 1, 1, 1, 1, 1, 1, 1, 1, 0.002762",
     lambda n: 2.0**-HEADS * -abs(offsets(n)),
-    **ALIBI,
 )
 ONE_MORE = "values: no known fault"
-add("bias", ONE_MORE, lambda n: alibi_bias(1, n) - 2**-8, **ALIBI)
+add("bias", ONE_MORE, lambda n: alibi_bias(1, n) - 2**-8)
 add("bias", "right: T5, causal", buckets(causal=True), **ONE_SIDED)
 add("bias", "right: T5", buckets(causal=False), **TWO_SIDED)
 add("bias", "values: no known fault", buckets(causal=True), **TWO_SIDED)
 add("bias", "values: no known fault", buckets(causal=False), **ONE_SIDED)
-add("bias", "penalty: pass learned=True", buckets(causal=False))
-add("bias", "start: no known fault", shifted, learned=True)
-add("bias", "right: signed", lambda n: 0.25 * offsets(n), causal=True)
+add("bias", "values: if it is meant, pass expected=", buckets(causal=False))
+add("bias", "start: no known fault", shifted, **ANY)
+SIGNED = {"expected": lambda n: -0.25 * abs(offsets(n))}
+add("bias", "right: signed", lambda n: 0.25 * offsets(n), **SIGNED, **CAUSAL)
 add(
     "bias",
     "values: it is 2 times the right one",
     lambda n: -2 * offsets(n),
     expected=lambda n: -offsets(n),
-    learned=True,
 )
 TRANSPOSED = "values: 1, 1 times the right one's transpose"
 add("bias", TRANSPOSED, lambda n: buckets(False)(n).swapaxes(1, 2), **TWO_SIDED)
+add("bias", "right: stops growing", lambda n: -np.minimum(abs(offsets(n)), 8.0), **ANY)
+add("bias", "start: no known fault", lambda n: -abs(offsets(n)) / n, **ANY)
+ROOTS = lambda n: -np.sqrt(np.outer(range(n), range(n)))  # noqa: E731
+add("bias", "offset: shifted by one", ROOTS, **ANY)
 add_all(
     "bias",
     {
-        "right: stops growing": lambda n: -np.minimum(abs(offsets(n)), 8.0),
         "shape: not finite": lambda n: np.where(offsets(n), 0.0, np.nan),
         "shape: (0, 24, 24)": lambda n: np.zeros((0, n, n)),
-        "start: no known fault": lambda n: -abs(offsets(n)) / n,
-        "offset: shifted by one": lambda n: -np.sqrt(np.outer(range(n), range(n))),
-        "penalty: later keys' sign": lambda n: 0.25 * offsets(n),
-        "penalty: one penalty for all": lambda n: -0.0 * offsets(n),
+        "values: later keys' sign": lambda n: 0.25 * offsets(n),
+        "values: it is 0 times": lambda n: -0.0 * offsets(n),
     },
 )
 

@@ -172,9 +172,6 @@ def check_rotary(rotate: Callable[..., Any], **options: Any) -> Report:
 def check_bias(bias: Callable[[int], Any], **options: Any) -> Report:
     """Check a bias that is added to scores and depends only on the offset, such as ALiBi's.
 
-    A penalty may stop growing at some distance. A learned bias, such as T5's, may treat later keys
-    differently from earlier ones and reward a distance: then pass ``learned=True``.
-
     Parameters
     ----------
     bias : callable
@@ -183,12 +180,13 @@ def check_bias(bias: Callable[[int], Any], **options: Any) -> Report:
     causal : bool, optional
         Whether a mask hides later keys, by default False. Then their entries are ignored, and a
         constant of a row, which a softmax ignores, too: shape (heads, 1, seq_len) is as good.
-    expected : "alibi" or callable, optional
-        What it should be: ALiBi with its authors' slopes for that number of heads, or a function
-        of seq_len that returns the right one: of T5, ``lambda n: weights[:,
-        posenc.t5_buckets(np.arange(n) - np.arange(n)[:, None])]``, with weights (heads, 32).
+    expected : "alibi", callable or None, optional
+        What it should be: by default, ALiBi with its authors' slopes for that number of heads; or a
+        function of seq_len that returns the right one, such as T5's, ``lambda n: weights[:,
+        posenc.t5_buckets(np.arange(n) - np.arange(n)[:, None])]``, with weights (heads, 32). With
+        None, no values are compared.
     **options
-        `learned` and `laws`, as for `check_table`.
+        `laws`, as for `check_table`.
     """
     return check(bias, "bias", **options)
 

@@ -36,7 +36,7 @@ def parse(arguments: Sequence[str] | None) -> dict[str, Any]:
     add("--kind", choices=checks.SUBJECTS, help="what it is; guessed by default")
     add("--step", metavar=NAME, help="a decoder's step")
     add("--base", type=float, help="the intended base")
-    add("--expected", choices=("alibi", *BUILT), help="what a bias, or ids, should be")
+    add("--expected", choices=BUILT, help="what position ids should be")
     add("--laws", nargs="+", metavar="LAW", help="laws to test")
     add("--expect", default={}, metavar="FILE", help=EXPECT)
     add("--json", action="store_true", default=False, help="print JSON")

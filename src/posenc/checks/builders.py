@@ -9,7 +9,7 @@ import numpy as np
 from posenc._validate import check_choice
 from posenc.checks.laws import Law
 from posenc.checks.reports import NO_CAUSE
-from posenc.checks.subjects import Subject, values
+from posenc.checks.subjects import Subject, floats
 from posenc.checks.sums import CLOSE, fewest_parts, written
 from posenc.checks.trials import Broken, Trial, Trials, user
 from posenc.conventions import Floats
@@ -54,7 +54,8 @@ class Builder(Subject):
 
     def built(self, build: Any) -> Floats:
         """Return ids in the shape of those that are meant; where any are right, 0."""
-        ids = np.asarray(values(user(build, self.array(self.given, "int64"))), float)
+        made = user(build, self.array(self.given, "int64"))
+        ids = floats(made, finite=False)
         if ids.shape != self.meant.shape:
             raise Broken(f"shape {ids.shape} for {self.meant.shape}")
         return np.where(self.seen, ids, 0)

@@ -30,22 +30,14 @@ def type_of(array: Any) -> str:
     return str(getattr(array, "dtype", "")).rpartition(".")[2]
 
 
-def values(array: Any) -> Any:
-    """Convert numbers to numpy; bfloat16, which numpy doesn't have, becomes float32."""
+def floats(array: Any, finite: bool = True) -> Floats:
+    """Return numbers in float64; NaN and infinity break the law, so they can't pass it."""
     if hasattr(array, "detach"):
-        half = type_of(array) == "bfloat16"
-        array = (array.float() if half else array).detach().cpu()
+        # In numpy's own types, which bfloat16 isn't
+        array = array.detach().cpu().double()
     numbers = user(np.asarray, array)
     if numbers.dtype.kind not in "biuf":
         raise Broken(f"{numbers.dtype}, which isn't a type of numbers")
-    return numbers
-
-
-def floats(array: Any, finite: bool = True) -> Floats:
-    """Return the values in float64; NaN and infinity break the law, so they can't pass it."""
-    numbers = values(array)
-    if numbers.dtype.kind != "f":
-        raise Broken(f"{numbers.dtype}, which isn't a floating-point type")
     if finite and not np.isfinite(numbers).all():
         first = np.argwhere(~np.isfinite(numbers))[0].tolist()
         raise Broken(f"entries that are not finite, {first} of {numbers.shape} first")
