@@ -5,7 +5,7 @@
 //   hands.js          .hand, a line from the middle of a clock to its tip
 //   scene.js          .grip, hidden where there is nothing to drag
 //   words.js, sentence.js    .card, which is dragged as a grip is, and so are .dot and .hold
-//   clocks.js, learning.js, rotation.js    circle.faint, the rim of a clock
+//   hands.js          circle.face, on which a clock's grip is
 //   map.js            a canvas, with the key of its values as `data-values`
 
 /**
@@ -54,13 +54,14 @@ function middle(element) {
 
 /** All grips of a figure, to be dragged some pixels. @returns {Grip[]} */
 function grips({ shadowRoot: root }, pixels) {
-    const rims = [...root.querySelectorAll("circle.faint")].map(middle);
+    const faces = [...root.querySelectorAll("circle.face")].map(middle);
     return [...root.querySelectorAll(".card, .dot, .hold, .grip:not([hidden])")].map((grip) => {
         const [x, y, half] = middle(grip);
-        const isRim = ([cx, cy, r]) => Math.abs(Math.hypot(x - cx, y - cy) - r) < 3;
-        const rim = grip.matches(".grip") && rims.find(isRim);
-        if (rim) {
-            const [cx, cy, r] = rim;
+        const fromCenter = ([cx, cy]) => Math.hypot(x - cx, y - cy);
+        const face = grip.matches(".grip") && faces.find((one) => fromCenter(one) < one[2]);
+        if (face) {
+            const [cx, cy] = face;
+            const r = fromCenter(face);
             const angle = Math.atan2(y - cy, x - cx) - pixels / r;
             const aim = [cx + r * Math.cos(angle), cy + r * Math.sin(angle)];
             return { place: [x, y], aim, take: [x, y], drop: aim, follows: [1, 1] };

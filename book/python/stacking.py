@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 WIDEST_BAR = 1 / 8  # of a figure's width: wider axes are a panel, not a color bar
-LARGEST_SCALE = 1.6  # of a stacked panel, by its size in the row
+LARGEST_SCALE = 1.85  # of a stacked panel, by its size in the row
 COLUMNS_SCALE = 1.4  # and of panels that are narrow enough to stand in two columns
 GAP = 10  # between rows, so that a title isn't taken for the label of the axis above
 # Lines of matplotlib 3's SVG; compare an update with them.
@@ -114,7 +114,7 @@ def stack(svg):
     if not panels or any(float(top) < lowest for _, _, top in legends):
         return None
     # Of three panels of 120 from 40, 200, and 336 on, in 504, strips start at 0, 160, and 296, and
-    # are up to 208 wide: two columns have no room for 1.4 · 208, so all are 1.6 times as large.
+    # are up to 208 wide: two columns have no room for 1.4 · 208, so all are 1.85 times as large.
     starts, labeled = strips_of(panels)
     widest = max(np.diff([*starts, width]))
     columns = 2 if widest * COLUMNS_SCALE <= width / 2 else 1

@@ -24,13 +24,16 @@ DESKTOP = 720  # pixels: the width of a wide picture there
 POINT = 4 / 3  # pixels
 MOST_COLORS = 512  # of a map, which has 256, and whose color bar may be blurred
 SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes
-# Ids are matplotlib's, but for "start-…": chapters give it, as `gid`, to words beside a point.
+# Ids are matplotlib's, but for "start-…": chapters give it, as `gid`, to words beside a point. As in live
+# figures, numbers without a color of their own are quiet, and so are axes, whose paths alone are square miters.
 THEME = f"""<style>
 :root {{ --ink: {INK}; --black: #000; --white: #fff; color-scheme: light dark }}
 text {{
 fill: var(--black); font-family: -apple-system, "Segoe UI", "Helvetica Neue", Arial, sans-serif
 }}
 .word {{ transform-box: fill-box; transform-origin: center }}
+:is([id^="xtick"], [id^="ytick"]) .word:not([style$="(--ink))"]) {{ fill-opacity: 0.7 }}
+path[style*="miter; stroke-linecap: square"] {{ stroke-opacity: 0.3 }}
 :is([id^="legend"], [id^="start"]) .word {{ transform-origin: left }}
 [id^="ytick"] .word {{ transform-origin: right }}
 @media (prefers-color-scheme: dark) {{

@@ -1,6 +1,6 @@
 // Two axes with their ticks.
 
-import { end, middle, show, text } from "./drawing.js";
+import { end, middle, named, show, text } from "./drawing.js";
 import { level } from "./lines.js";
 
 /**
@@ -20,6 +20,6 @@ export function axes(width, height, above, right, [bottom, top], label) {
     text(x0 - 6, y(value) + 4, show(value, 0), end),
     level(x0, x1, y(value), { class: "thin grid" }),
   ]);
-  const name = text((x0 + x1) / 2, height - 4, label, middle);
+  const name = text((x0 + x1) / 2, height - 4, label, named);
   return { x, y, frame: [...levels, ...ticks, name] };
 }

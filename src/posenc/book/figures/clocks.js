@@ -2,12 +2,12 @@
 
 import { shade } from "./colors.js";
 import { FIELDS, PAIRS } from "./constants.js";
-import { assign, element, middle, shape, show, text, written } from "./drawing.js";
+import { assign, element, middle, named, shape, show, text, written } from "./drawing.js";
 import { omega } from "./encoding.js";
 import { FIGURES } from "./figure.js";
-import { hand, pairColor, turnable } from "./hands.js";
+import { face, hand, pairColor, tip, turnable } from "./hands.js";
 import { isCalm } from "./motion.js";
-import { drawing } from "./scene.js";
+import { beforeControls, drawing } from "./scene.js";
 import { encode, paper } from "./table.js";
 
 const RUN = { perSecond: 1.6, last: FIELDS.clocks.position.max };
@@ -87,8 +87,8 @@ function dialAndNumbers({ pair, cx, cy, radius, up, right }) {
     text(cx + (n - 0.5) * radius, foot + 26, show(value, 2), middle),
   ]);
   return [
-    text(cx, cy - radius - 13, `clock ${pair}`, middle),
-    shape("circle", { cx, cy, r: radius, class: "thin faint" }),
+    text(cx, cy - radius - 13, `clock ${pair}`, named),
+    face(cx, cy, radius),
     hand(cx, cy, radius, [right, up], { class: "hand", stroke: pairColor(pair) }),
     ...numbers.flat(),
   ];
@@ -124,7 +124,7 @@ FIGURES.clocks = {
     let button;
     return ({ d_model, position, digits }, { row }, width) => {
       // Clocks that aren't drawn, as in print, have no button, and don't run.
-      if (!button) picture.append((button = player(picture, set, current, isLinked)));
+      if (!button) beforeControls(picture, (button = player(picture, set, current, isLinked)));
       const columns = width < 560 ? 4 : 8;
       const step = width / columns;
       const radius = Math.round(Math.min(54, step * 0.44));
@@ -158,6 +158,7 @@ function hold(grip, clock, frequency) {
   const isHeld = clock && frequency * RUN.last >= 2 * Math.PI;
   grip.toggleAttribute("hidden", !isHeld);
   if (!isHeld) return;
-  const { cx, cy, radius, up, right } = clock;
-  assign(grip, { cx: cx + radius * right, cy: cy - radius * up });
+  const { radius, up, right } = clock;
+  const [cx, cy] = tip(clock.cx, clock.cy, radius, [right, up]);
+  assign(grip, { cx, cy });
 }

@@ -50,7 +50,7 @@ function slider(name, field, set) {
   const id = `field-${name}`;
   const range = log ? { min: Math.log10(min), max: Math.log10(max), step } : { min, max, step };
   const input = element("input", { id, type: "range", ...range });
-  const value = element("span", { "aria-hidden": "true" });
+  const value = element("span", { "aria-hidden": "true", style: `min-width: ${written(max).length}ch` });
   const read = () => (log ? Number((10 ** input.value).toPrecision(2)) : Number(input.value));
   input.addEventListener("input", () => set({ [name]: read() }));
   let before; // restored when a swipe that starts here scrolls the page
@@ -71,7 +71,7 @@ function slider(name, field, set) {
   return { row: element("div", { class: "field" }, label, input, value), refresh };
 }
 
-/** The controls of a figure; a phone shows two of them, and the rest after "More". */
+/** The controls of a figure; what follows the first slider comes by "More". */
 export function controls(kind, set) {
   const { grips = [] } = FIGURES[kind];
   const fields = Object.entries(FIELDS[kind]).filter(([name]) => !grips.includes(name));

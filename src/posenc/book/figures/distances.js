@@ -48,8 +48,8 @@ FIGURES.distances = {
         path(bits, { class: "curve" }),
         bits.map(([cx, cy]) => shape("circle", { cx, cy, r: 3, fill: "currentColor" })),
         path(hands, { stroke: PAIRS[2], "stroke-width": 3 }),
-        text(x(0), 14, "as binary digits", { "font-weight": 700 }),
-        text(x(63), 14, "as clocks", { ...end, style: `fill: ${PAIRS[2]}`, "font-weight": 700 }),
+        text(x(0), 14, "as binary digits", { class: "name" }),
+        text(x(63), 14, "as clocks", { ...end, class: "name", style: `fill: ${PAIRS[2]}` }),
       );
       assign(dot, { cx: x(position), cy: y(0) });
     };

@@ -2,15 +2,21 @@
 
 import { wrapped } from "./angles.js";
 import { PAIRS } from "./constants.js";
-import { line } from "./drawing.js";
+import { line, shape } from "./drawing.js";
 
 /** The color of a pair, from fast to slow; wide encodings repeat the last. */
 export const pairColor = (pair) => PAIRS[Math.min(pair, PAIRS.length - 1)];
 
-/** A clock hand from (cx, cy) toward a point of the unit circle. */
-export function hand(cx, cy, radius, [right, up], attributes) {
-  const tip = { x2: cx + radius * right, y2: cy - radius * up };
-  return line({ x1: cx, y1: cy, ...tip, ...attributes });
+/** A clock's face. */
+export const face = (cx, cy, r) => shape("circle", { cx, cy, r, class: "face" });
+
+/** The tip of a hand from (cx, cy) toward a point of the unit circle: it stays inside the face. */
+export const tip = (cx, cy, radius, [right, up]) => [cx + 0.85 * radius * right, cy - 0.85 * radius * up];
+
+/** A clock's hand. */
+export function hand(cx, cy, radius, toward, attributes) {
+  const [x2, y2] = tip(cx, cy, radius, toward);
+  return line({ x1: cx, y1: cy, x2, y2, ...attributes });
 }
 
 /** Let a pointer turn a hand about a center; what `take` returns gets the angle, whole turns included. */

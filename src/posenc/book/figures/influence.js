@@ -1,6 +1,6 @@
 // How much each place counts for the output at the last one, through layers of random weights.
 
-import { end, middle, shape, show, text } from "./drawing.js";
+import { end, middle, named, shape, show, text } from "./drawing.js";
 import { FIGURES } from "./figure.js";
 import { level } from "./lines.js";
 import { easing } from "./motion.js";
@@ -83,7 +83,7 @@ FIGURES.influence = {
       ]);
       const names = [
         text(x0, y0 + 16, "first"),
-        text((x0 + x1) / 2, height - 4, "place", middle),
+        text((x0 + x1) / 2, height - 4, "place", named),
         text(x1, y0 + 16, "last", end),
       ];
       draw(width, height, levels, names, influenceBars(influence, x, y));

@@ -1,15 +1,17 @@
 // A head that learns to look three words back: a film of its training, recorded every three steps.
 
 import { FIELDS, FRAMES } from "./constants.js";
-import { element, middle, round, shape, show, text } from "./drawing.js";
+import { element, middle, named, round, shape, show, text } from "./drawing.js";
 import { omega } from "./encoding.js";
 import { FIGURES } from "./figure.js";
-import { hand, pairColor } from "./hands.js";
+import { face, hand, pairColor } from "./hands.js";
 import { glide } from "./motion.js";
-import { drawing } from "./scene.js";
+import { beforeControls, drawing } from "./scene.js";
 
 const BACK = 3;
 const STEPS_APART = 3;
+const BARS = 146; // the height of the bars, with
+const UNDER = 42; // what is written below them
 const LAST_STEP = FIELDS.learning.step.max;
 // By the width and base of the model that was filmed, in chapter 3.
 const TARGETS = [0, 1, 2, 3].map((pair) => -BACK * omega(pair, 32, 10_000));
@@ -31,18 +33,18 @@ function learner(cx, cy, radius, pair, [up, right]) {
   const angle = Math.atan2(up, right);
   const point = (turn, length) => [length * Math.cos(turn), length * Math.sin(turn)];
   return [
-    shape("circle", { cx, cy, r: radius, class: "thin faint" }),
+    face(cx, cy, radius),
     hand(cx, cy, radius, point(TARGETS[pair], 1), { class: "hand target" }),
     hand(cx, cy, radius, point(angle, size), { class: "hand", stroke: pairColor(pair) }),
-    text(cx, cy + radius + 18, `clock ${pair}`, middle),
+    text(cx, cy + radius + 17, `clock ${pair}`, named),
   ];
 }
 
 /** The mean weight that a word gives to the words before it, as bars. */
-function weightBars(weights, left, width, top, height) {
+function weightBars(weights, left, width, top) {
   const step = width / weights.length;
-  const base = top + height - 38;
-  const tall = height - 60;
+  const base = top + BARS - UNDER;
+  const tall = BARS - UNDER - 20; // a number stands on the highest bar
   const bars = weights.flatMap((weight, back) => {
     const x = left + (weights.length - 1 - back) * step; // a text runs from left to right
     const size = round(weight * tall);
@@ -52,13 +54,13 @@ function weightBars(weights, left, width, top, height) {
         y: base - size,
         width: step - 6,
         height: size,
-        class: back === BACK ? "wanted" : "weight-bar",
+        class: back === BACK ? "key" : "weight-bar",
       }),
       text(x + step / 2, base + 16, back ? `−${back}` : "here", middle),
-      back === BACK ? text(x + step / 2, base - size - 6, show(weight, 2), middle) : "",
+      back === BACK ? text(x + step / 2, base - size - 6, show(weight, 2), named) : "",
     ];
   });
-  return [...bars, text(left + width / 2, base + 34, "which word gets the weight", middle)];
+  return [...bars, text(left + width / 2, base + 34, "which word gets the weight", named)];
 }
 
 FIGURES.learning = {
@@ -73,21 +75,22 @@ FIGURES.learning = {
       const run = (share) => set({ step: start + share * (LAST_STEP - start) }, true);
       stop = glide(6000, run, () => set({ step: LAST_STEP }));
     });
-    picture.append(play);
+    beforeControls(picture, play);
     return (state, { turns, weights }, width, passing, before) => {
       // The film's own states pass; one at rest was set by the reader, or by the text.
       if (before && !passing) stop();
       const isWide = width >= 460;
       const across = isWide ? width / 2 : width;
       const radius = Math.round(Math.min(44, across / 4 / 2 - 4));
-      const down = isWide ? 72 : radius + 6;
-      const height = isWide ? 190 : 2 * radius + 220;
+      // Beside the bars, they stand on one line with them; under the faces, as under the bars, are names.
+      const down = isWide ? BARS - UNDER - radius : radius + 2;
+      const height = isWide ? BARS : 2 * radius + 24 + BARS;
       const clocks = turns.map((numbers, pair) =>
         learner(((pair + 0.5) * across) / 4, down, radius, pair, numbers),
       );
       const bars = isWide
-        ? weightBars(weights, across + 20, across - 20, 0, height)
-        : weightBars(weights, 0, width, 2 * radius + 30, 190);
+        ? weightBars(weights, across + 20, across - 20, 0)
+        : weightBars(weights, 0, width, height - BARS);
       draw(width, height, ...clocks, bars);
     };
   },

@@ -14,9 +14,9 @@ export function map(picture, { label, down, across, values, pick }) {
   const colors = STEPS.filter((_, n) => n % 51 === 0).map((rgb) => `rgb(${rgb})`);
   const bar = element("i", { style: `background: linear-gradient(90deg, ${colors})` });
   picture.append(
-    element("div", { class: "down" }, element("span", {}, "0"), down, bottom),
+    element("div", { class: "down" }, element("span", {}, "0"), element("b", { class: "name" }, down), bottom),
     element("div", { class: "panel" }, canvas, cell),
-    element("div", { class: "across" }, element("span", {}, "0"), across, right),
+    element("div", { class: "across" }, element("span", {}, "0"), element("b", { class: "name" }, across), right),
     element("div", { class: "scale" }, low, bar, high),
   );
   picture.classList.add("map");

@@ -2,10 +2,10 @@
 
 import { sector } from "./angles.js";
 import { FIELDS } from "./constants.js";
-import { assign, middle, round, shape, show, text, written } from "./drawing.js";
+import { assign, named, round, shape, show, text, written } from "./drawing.js";
 import { omega } from "./encoding.js";
 import { FIGURES } from "./figure.js";
-import { hand, pairColor, turnable } from "./hands.js";
+import { face, hand, pairColor, tip, turnable } from "./hands.js";
 import { path } from "./lines.js";
 import { drawing } from "./scene.js";
 
@@ -36,7 +36,6 @@ FIGURES.rotation = {
     return { theta: frequency * offset, frequency };
   },
   build(picture, set, current) {
-    const height = 240;
     const { draw, grip } = drawing(picture, "One clock before and after a shift");
     let centers; // of both dials, as drawn last, which a drag turns about
     const frequency = () => omega(current().pair, WIDTH, current().base);
@@ -50,26 +49,25 @@ FIGURES.rotation = {
     return (state, values, width) => {
       const { pair, position, offset } = state;
       const { theta } = values;
-      const radius = Math.min(96, width / 4 - 14);
-      centers = [1, 3].map((quarter) => [(quarter * width) / 4, 104]);
+      const radius = Math.min(90, width / 4 - 14);
+      centers = [1, 3].map((quarter) => [(quarter * width) / 4, radius + 10]);
       /** A dial that starts at a position; its first hand may be marked as a field's. */
       const dial = ([cx, cy], start, mark) => {
         const from = start * values.frequency;
         return [
-          shape("circle", { cx, cy, r: radius, class: "thin faint" }),
+          face(cx, cy, radius),
           turnMark(cx, cy, radius, from, theta, pairColor(pair)),
-          hand(cx, cy, radius, point(from), { class: "hand thin", ...mark }),
+          hand(cx, cy, radius, point(from), { class: "hand curve", ...mark }),
           hand(cx, cy, radius, point(from + theta), { class: "hand", stroke: pairColor(pair), "data-field": "offset" }),
-          text(cx, cy + radius + 28, `${written(start)} to ${written(start + offset)}`, middle),
+          text(cx, cy + radius + 28, `${written(start)} to ${written(start + offset)}`, named),
         ];
       };
-      draw(width, height, dial(centers[0], 0), dial(centers[1], position, { "data-field": "position" }));
+      draw(width, 2 * radius + 50, dial(centers[0], 0), dial(centers[1], position, { "data-field": "position" }));
       // A hand that the limits hardly let turn isn't dragged: a touch would throw it to the end.
       const isSlow = values.frequency * FIELDS.rotation.offset.max < Math.PI;
       DRAGGED.forEach(({ side, angle }, n) => {
-        const [cx, cy] = centers[side];
-        const [right, up] = point(angle(state, values));
-        assign(grips[n], { cx: cx + radius * right, cy: cy - radius * up });
+        const [cx, cy] = tip(...centers[side], radius, point(angle(state, values)));
+        assign(grips[n], { cx, cy });
         grips[n].toggleAttribute("hidden", isSlow);
       });
     };

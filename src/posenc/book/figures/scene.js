@@ -3,6 +3,10 @@
 import { assign, shape } from "./drawing.js";
 import { draggable } from "./motion.js";
 
+/** Put a button into the line of a picture's controls. */
+export const beforeControls = (picture, button) =>
+  picture.parentNode.querySelector(".controls").before(button);
+
 /**
  * Add an SVG as wide as its container. `draw` replaces what it shows, and sets its size; grips on
  * top stay.

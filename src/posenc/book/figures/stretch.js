@@ -1,6 +1,6 @@
 // The wavelengths of a rotary encoding, as trained and stretched for longer texts.
 
-import { assign, end, middle, show, text, written } from "./drawing.js";
+import { assign, end, middle, named, show, text, written } from "./drawing.js";
 import { omegas } from "./encoding.js";
 import { FIGURES } from "./figure.js";
 import { level, path } from "./lines.js";
@@ -64,7 +64,7 @@ FIGURES.stretch = {
         powers.map((power) => text(x0 - 6, y(power) + 4, written(power), { ...end, class: "tick" })),
         text(x0, y0 + 16, 0, middle),
         text(x1, y0 + 16, before.length - 1, middle),
-        text((x0 + x1) / 2, height - 4, "pair i", middle),
+        text((x0 + x1) / 2, height - 4, "pair i", named),
         level(x0, x1, y(trained), { class: "thin", "data-field": "trained" }),
         text(x0 + 6, y(trained) + 16, `trained: ${written(Math.round(trained))}`, { "data-field": "trained" }),
         level(x0, x1, y(factor * trained), { class: "longer-line", "data-field": "factor" }),

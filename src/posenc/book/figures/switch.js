@@ -57,7 +57,7 @@ FIGURES.switch = {
     const panel = (key, title) => {
       const attributes = { role: "img", "aria-label": `Heatmap: ${title}`, "data-values": key };
       const canvas = element("canvas", attributes);
-      const name = element("div", { class: "title" }, title);
+      const name = element("div", { class: "title name" }, title);
       picture.append(element("div", { class: "panel" }, canvas, name));
       return canvas;
     };

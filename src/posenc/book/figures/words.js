@@ -1,7 +1,7 @@
 // Three words of width 4, and attention whose queries, keys and values are the words themselves.
 
 import { shade } from "./colors.js";
-import { assign, clamp, line, middle, round, shape, show, text, write } from "./drawing.js";
+import { assign, clamp, line, middle, named, round, shape, show, text, write } from "./drawing.js";
 import { FIGURES } from "./figure.js";
 import { draggable, easing, steppable } from "./motion.js";
 import { drawing } from "./scene.js";
@@ -46,13 +46,14 @@ function inFirstOrder(order, { weights, outputs, changes }) {
 
 /** A word that can be dragged, and the four colored cells of its output, which go with it. */
 function wordCard(svg, word) {
+  const tint = { dog: "key", man: "query" }[word] ?? ""; // as in Turning
   const label = { role: "slider", tabindex: 0, "aria-label": word, "aria-valuemin": 1, "aria-valuemax": 3 };
   const back = shape("rect", { x: -50, y: 10, width: 100, height: CARD - 10, rx: 6 });
-  const grip = shape("g", { class: "card", ...label }, back, text(0, CARD - 12, word, middle));
+  const grip = shape("g", { class: `card ${tint}`, ...label }, back, text(0, CARD - 12, word, named));
   const cells = [0, 1, 2, 3].map((n) =>
     shape("rect", { x: 26 * n - 52, y: CELLS, width: 25, height: 30, class: "mapped" }),
   );
-  const change = text(0, CELLS + 50, "", { ...middle, class: "soft" });
+  const change = text(0, CELLS + 50, "", middle);
   const group = shape("g", {}, grip, ...cells, change);
   svg.append(group);
   return { word, grip, cells, change, group };
@@ -70,7 +71,7 @@ function weightLines(places, weights) {
   return places.flatMap((x2, to) =>
     places.map((x1, from) => {
       const style = `stroke-width: ${round(16 * weights[3 * to + from])}px`;
-      return line({ x1, y1: CARD + 2, x2, y2: CELLS - 4, class: "weight", style });
+      return line({ x1, y1: CARD + 8, x2, y2: CELLS - 8, class: "weight", style });
     }),
   );
 }
