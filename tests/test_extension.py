@@ -22,7 +22,7 @@ def test_panels_are_stacked_whole_and_in_their_order():
     )
     row = f'<svg viewBox="0 0 504 216">{axes}'
     style = stacking.stack(row).style
-    moves = re.findall(r"#(\w+) \{.*scale\(1.60\) translate\((.*?)px, (.*?)px\)", style)
+    moves = re.findall(r"#(\w+) \{.*scale\(1.85\) translate\((.*?)px, (.*?)px\)", style)
     assert moves == [
         ("axes_1", "0.0", "0.0"),
         ("axes_2", "-160.0", "226.0"),

@@ -102,7 +102,8 @@ def heatmap(
     ax.set(**{"xlabel": "dimension", "ylabel": "position", **labels})
     ax.spines[:].set_visible(False)
     if colorbar:
-        ax.figure.colorbar(image, ax=ax)
+        bar = ax.figure.colorbar(image, ax=ax, ticks=[-limit, 0, limit])
+        bar.outline.set_visible(False)
     return image
 
 

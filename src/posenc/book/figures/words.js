@@ -134,7 +134,7 @@ FIGURES.words = {
       cards.forEach((card, n) => showCard(card, places[n], outputs.slice(4 * n, 4 * n + 4), changes[n]));
     });
     return ({ order }, values, width, passing, before) => {
-      slotWidth = width / 3;
+      slotWidth = Math.max(112, width / 3); // at 320 pixels, all is smaller
       const shown = inFirstOrder(order, values);
       shown.slots.forEach((slot, n) =>
         assign(cards[n].grip, { "aria-valuenow": slot + 1, "aria-valuetext": `word ${slot + 1} of 3` }),
