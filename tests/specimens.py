@@ -534,7 +534,7 @@ READERS = {  # functions `full`
     "repeat: call `eval()`": lambda t: full(t) * DROPOUT.integers(0, 2, (*t.shape, 1)),
     "batch: text 1, token": lambda t: np.repeat(full(t[:1]), len(t), axis=0),
     "shape: all tokens get the same": lambda t: 0 * full(t) + range(tiny.VOCABULARY),
-    "padded: padding seen": lambda t, pos=None, mask=None: full(t, pos),
+    "padded: padding seen": lambda t, positions=None, mask=None: full(t, positions),
 }
 for says, reader in READERS.items():
     add("decoder", says, Pair(reader))

@@ -126,7 +126,6 @@ BAD = {  # options of a check, by what is said of them
     "expected, unless a function, must be": {"kind": "bias", "expected": np.eye(3)},
     r"a bias of shape \(24,\) for \(24, 24\)": {"kind": "bias", "expected": np.ones},
     "TypeError": {"kind": "bias", "expected": len},
-    "step must be callable, got 3": {"kind": "decoder", "step": 3},
 }
 
 

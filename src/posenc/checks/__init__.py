@@ -204,8 +204,7 @@ def check_decoder(
         ``full(tokens)`` with tokens of shape (batch, seq_len) returns scores of shape (batch,
         seq_len, any number). It may have arguments, with defaults, for ``positions``, ``mask``
         (False for padding) and ``segments`` (which of several packed texts a token belongs to), all
-        of shape (batch, seq_len), under these or other usual names; laws that need one it lacks are
-        skipped.
+        of shape (batch, seq_len); laws that need one it lacks are skipped.
     step : callable, optional
         ``step(tokens, cache)`` continues from a cache, None at first, and returns the scores of
         these tokens and the new cache. It may have arguments for ``positions`` and ``mask``.

@@ -15,7 +15,7 @@ import numpy as np
 
 from posenc._validate import check_int
 from posenc.checks.laws import Law
-from posenc.checks.subjects import POSITIONS, Subject, argument, floats
+from posenc.checks.subjects import Subject, argument, floats
 from posenc.checks.trials import (
     SEED,
     Broken,
@@ -29,11 +29,6 @@ from posenc.checks.trials import (
 from posenc.conventions import UNIT, Floats
 
 # Texts that make no sense without an argument
-NAMES = {  # usual ones of the arguments
-    "positions": POSITIONS,
-    "mask": ("mask", "attention_mask", "padding_mask"),
-    "segments": ("segments", "segment_ids", "document_ids", "doc_ids"),
-}
 TEXTS = 5  # a fault may begin at four; `left_padded` has five numbers
 CHUNKS = (5, 1, 3)  # lengths of the chunks; a last one takes the rest
 BOUND = (
@@ -74,13 +69,11 @@ class Decoder(Subject):
         self, full: Any, step: Any = None, vocabulary: int = 8, length: int = 24
     ) -> None:
         super().__init__(full)
-        if step is not None and not callable(step):
-            raise TypeError(f"step must be callable, got {step!r}")
         self.step, self.length = step, check_int("length", length, minimum=12)
         most = check_int("vocabulary", vocabulary, minimum=3)
         random = np.random.default_rng(SEED)
         self.tokens: Any = random.integers(1, most, (TEXTS, self.length))
-        if not argument(full, POSITIONS):
+        if not argument(full, ["positions"]):
             self.hint = (
                 "most causes can't be tried: `full` has no argument for positions"
             )
@@ -91,10 +84,10 @@ class Decoder(Subject):
     def called(self, call: Any, tokens: Any, *cache: Any, **given: Any) -> Any:
         """Call the code, with those arguments that it has."""
         named = {
-            argument(call, NAMES[name]): self.array(part, part.dtype.name)
+            name: self.array(part, part.dtype.name)
             for name, part in given.items()
+            if argument(call, [name])
         }
-        named.pop("", None)
         return user(call, self.array(tokens, "int64"), *cache, **named)
 
     def whole(self, tokens: Any, **given: Any) -> Floats:
@@ -123,7 +116,7 @@ class Decoder(Subject):
         if call is None:
             raise Skip("no step: pass step=")
         for name in text.arguments:
-            if name != "positions" and not argument(call, NAMES[name]):
+            if name != "positions" and not argument(call, [name]):
                 raise Skip(f"no argument for {name}")
         read = partial(self.in_chunks, text.lengths) if text.lengths else self.whole
         given = text.masked(read(text.tokens, **text.arguments))
@@ -200,7 +193,7 @@ class Decoder(Subject):
 
     def gives(self, trial: Trial, name: str, other: Any) -> bool:
         """Whether a text, read whole with another argument, scores the same."""
-        if not argument(self.subject, NAMES[name]):
+        if not argument(self.subject, [name]):
             return False
         text = trial.call
         scores: Any = np.nan

@@ -92,16 +92,16 @@ class Trial:
 
     def place(self) -> tuple[float | None, float, str]:
         """Return an error, its bound, and where: the first beyond it, or else the nearest."""
-        wrong = self.worst > 1
-        first = int((self.ratio > 1 if wrong else self.ratio).argmax())
-        entry = np.unravel_index(first, self.ratio.shape)
+        wrong = self.ratio > 1
+        first = int((wrong if wrong.any() else self.ratio).argmax())
+        entry = np.unravel_index(first, wrong.shape)
         arrays = np.broadcast_arrays(self.given, self.meant, self.bounds)
         given, meant, bound = (float(array[entry]) for array in arrays)
         names = [f"{name} {n}" for name, n in zip(self.axes, entry, strict=False)]
         if isinstance(self.call, EncodingCall):
             names[-2] = f"position {self.call.k[entry[:-1]]:g}"
         note = ", ".join([self.words, *names])
-        if wrong:
+        if wrong.any():
             note += f": {given:.7g} for {meant:.7g}"
         error = abs(given - meant)
         return error if math.isfinite(error) else None, bound, note
