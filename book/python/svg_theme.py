@@ -24,8 +24,9 @@ DESKTOP = 720  # pixels: the width of a wide picture there
 POINT = 4 / 3  # pixels
 MOST_COLORS = 512  # of a map, which has 256, and whose color bar may be blurred
 SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes
-# Ids are matplotlib's, but for "start-…": chapters give it, as `gid`, to words beside a point. As in live
-# figures, numbers without a color of their own are quiet, and so are axes, whose paths alone are square miters.
+# Ids are matplotlib's, but for "start-…": chapters give it, as `gid`, to words beside a point.
+# As in live figures, numbers without a color of their own are quiet, and so are axes: no other
+# path has miters and square ends.
 THEME = f"""<style>
 :root {{ --ink: {INK}; --black: #000; --white: #fff; color-scheme: light dark }}
 text {{
