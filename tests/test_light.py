@@ -22,7 +22,8 @@ PAGES = "index.html", "plain.html"
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"
 # No blinking or fading in a screenshot.
 STILL = "* { caret-color: transparent !important; transition: none !important }"
-REDUCED = ".katex, [class*=fa-], h1, h2, h3, .home, .navbar-brand, .prev-next-title"
+REDUCED = ".katex, [class*=fa-], .caption, h1, h2, h3, .home, .navbar-brand"
+REDUCED += ", .prev-next-title"
 DRAWN = """async () => {
     for (const image of document.images) image.loading = "eager";
     await Promise.all([...document.images].map((image) => image.decode()));

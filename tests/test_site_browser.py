@@ -30,7 +30,9 @@ def test_axe_finds_nothing_on_a_page_of_each_kind(visit, name):
 
 def test_the_theme_is_switched_and_code_is_copied(visit):
     tab = visit(CHAPTER, color_scheme="light")
-    tab.click(".article-header-buttons .theme")
+    button(tab, "List of chapters").click()
+    button(tab, "Light or dark").click()
+    tab.keyboard.press("Escape")
     assert tab.evaluate(THEME) == "dark"
     cell = tab.locator(".cell_input:visible").first
     cell.scroll_into_view_if_needed()
@@ -92,6 +94,7 @@ def test_a_dark_page_is_printed_light_with_pictures_and_its_evidence(visit):
     live = tab.locator("posenc-figure .live").first
     live.wait_for()
     tab.evaluate("() => { window.print = () => {} }")
+    button(tab, "List of chapters").click()
     button(tab, "Take this page along").click()
     check_with_axe(tab, "#take")
     button(tab, "Print with the evidence").click()

@@ -31,6 +31,15 @@ def head(app, doctree, docname):
         line += sign_of(chapter[1]).deepcopy()
 
 
+def describe(link):
+    """Make what a list says of a page, behind its title and a colon, a sentence."""
+    line = link.parent
+    behind = line.index(link) + 1
+    if behind < len(line):
+        words = line[behind].astext().removeprefix(": ")
+        line[behind] = nodes.Text(words[0].upper() + words[1:])
+
+
 def deal(app, doctree, docname):
     """Mark the lists in sections of these two pages, and add signs to their chapters."""
     kind = {app.config.root_doc: "signs", "book/all_pages": "shelf"}.get(docname)
@@ -41,6 +50,7 @@ def deal(app, doctree, docname):
         for chapters in section.findall(nodes.bullet_list):
             chapters["classes"].append(kind)
             for link in chapters.findall(nodes.reference):
+                describe(link)
                 chapter = CHAPTER.search(link["refuri"])
                 if not chapter:
                     continue

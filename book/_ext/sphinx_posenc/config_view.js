@@ -151,6 +151,14 @@ function showLayers(part, layers, lengths, width) {
 
 // ---------------------------------------------------------------- the page
 
+/** The verdict in two parts: which layers turn, and the rest.
+
+    @param {string} verdict */
+function showVerdict(verdict, isFine) {
+  const [, start, rest] = /^(.*?)[;:] (.*)$/.exec(verdict);
+  return make("p", { class: `config-verdict${isFine ? "" : " limits"}` }, `${start} `, make("span", {}, rest));
+}
+
 /** All that is read in a file: the verdict, what looks wrong, the layers, and what the file is.
 
     @param {Part} read */
@@ -159,7 +167,7 @@ function showAll(read, width) {
   const named = [["", read], ...Object.entries(parts).map(([name, part]) => [`${name}, `, part])];
   const shown = [];
   const items = named.flatMap(([, part]) => part.warnings.map((warning) => make("li", {}, warning)));
-  if (verdict) shown.push(make("p", { class: `config-verdict${items.length ? " limits" : ""}` }, verdict));
+  if (verdict) shown.push(showVerdict(verdict, !items.length));
   if (items.length) shown.push(make("ul", { "aria-label": "Warnings" }, ...items));
   for (const [name, part] of named)
     for (const kind of part.layers) shown.push(...showLayers(name, kind, lengthsOf(part), width));
@@ -186,7 +194,8 @@ function makeForm() {
   const area = make("textarea", { id: "config-text", rows: 12, spellcheck: "false", autocomplete: "off" });
   const form = make("div", {}, make("label", { for: choice.id }, "A released file"), choice);
   const clear = make("button", { type: "button" }, "Clear");
-  form.append(make("label", { for: area.id }, "Or paste your own in its place"), area, clear);
+  const label = make("label", { for: area.id }, "Or paste your own in its place");
+  form.append(make("div", { class: "config-own" }, label, clear), area);
   return { form, choice, area, clear };
 }
 

@@ -1,4 +1,4 @@
-"""What stands under a chapter's title: minutes, and as evidence which cells run in the page.
+"""What stands under a chapter's title: minutes, the switch of the evidence, and what that adds.
 
 The first number is for the main line, what a first reader needs: prose, open code, formulas and
 figures. It leaves out evidence, exercises, solutions and optional sections ("Going further").
@@ -19,6 +19,8 @@ WORDS_PER_MINUTE = 120
 LINES_PER_MINUTE = 6
 FORMULA, FIGURE = 1.0, 0.5  # minutes each
 LINE = re.compile(r"^(?!import |from |\s*$)", re.MULTILINE)  # imports are skimmed
+SWITCH = """<span class="switched"><button class="switch" type="button" aria-pressed="false"
+title="Show or hide it (key: e)">Evidence</button>: checks and sources</span>"""
 SKIPPED = re.compile(r"going further|appendix|optional", re.IGNORECASE)
 
 
@@ -74,5 +76,6 @@ def tell(app, doctree):
             part["classes"].append("skippable")
     evidence = f" · {whole} with everything · {mark_cells(doctree)}"
     behind = nodes.inline("", evidence, classes=["behind"])
-    line = nodes.paragraph("", f"{main} min", behind, classes=["reading-time"])
+    switch = nodes.raw("", SWITCH, format="html")
+    line = nodes.paragraph("", f"{main} min", switch, behind, classes=["reading-time"])
     next(doctree.findall(nodes.title)).parent.insert(1, line)

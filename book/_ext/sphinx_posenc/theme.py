@@ -12,6 +12,8 @@ import re
 BELOW = re.compile(r'<ul [^>]*>\n(?:<li class="toc-h3 .*</li>\n)+</ul>\n')
 ENTRY = r'(<li class="toc-h2 [^"]*"><a [^>]*>)Going further: (.*</a>)</li>\n'
 FURTHER = re.compile(rf"(?:{ENTRY})+")
+# A title of 39 letters or more: in the contents, what stands before a comma or a colon says enough.
+LONG = re.compile(r'(?<=nav-link")([^>]*>)(?=[^<]{39})([^<]{10,}?)[,:] [^<]*(?=</a>)')
 BOX = '<div class="{}" role="group" aria-label="{}, scrolls sideways if it is wide">'
 OUTCOMES = "higher|lower|same|undecided"  # of comparisons, as book.css shows them
 # Columns, or numbers in brackets
@@ -19,7 +21,7 @@ ALIGNED = re.compile(r"\S  +\S|^[ \t\[(]", re.MULTILINE)
 
 
 def grouped(contents):
-    """The theme's list of a page's sections, without subsections; neighbors that go further fold.
+    """The theme's list of a page's sections, in short: no subsections, and what goes further folds.
 
     Of "Going further: a" and "Going further: b" in a row, the line that opens the fold says "Going
     further (2)", and the fold lists "a" and "b".
@@ -31,7 +33,7 @@ def grouped(contents):
         listed = f"<details><summary>{summary}</summary><ul>{inner}</ul></details>"
         return f'<li class="further">{listed}</li>\n'
 
-    return FURTHER.sub(fold, BELOW.sub("", contents))
+    return LONG.sub(r"\1\2", FURTHER.sub(fold, BELOW.sub("", contents)))
 
 
 def break_path(path):
@@ -55,13 +57,15 @@ def draw_difference(cell):
     return f'{mean} <span class="reach">± {reach}</span> {strip}'
 
 
-# What chapters write, as it is shown: a pattern, below what it matches, and what stands for it.
+# What pages write, as it is shown: a pattern, below what it matches, and what stands for it.
 # Minus signs come before the patterns that have one; no other pattern matches what a rule wrote.
 CHAPTERS = {
     # <h2>Going further: a<a class="headerlink"
     r'(?<=>)(Going further: )(.*?)(?=<a class="headerlink")': (
         r'<span class="goes-further">\1</span><span>\2</span>'
     ),
+    # <p>See <a href="…">: where an answer leads on
+    r"<p>(?=See (the )?<a )": '<p class="see">',
     # <td>-0.016: a hyphen before a number is a minus sign
     r"(?<=<td>)-(?=\d)": "−",
     # <td>−0.016 ± 0.024 undecided</td>: a difference, the reach of its interval, what is decided
