@@ -254,15 +254,15 @@ BUGS = [
     Bug(
         says="with one token per sequence, only the first sequence is right",
         report="ml-explore/mlx/issues/3949",
-        law="token",
-        cause="from sequence 1 on",
+        law="batch",
+        cause="fail have other entries: a pair gives 0",
         wrong=first_row_alone,
     ),
     Bug(
         says="positions beyond a table of 4096 rows are read out of bounds",
         report="pegainfer-project/pegainfer/issues/220",
         law="far",
-        cause="from position 4096 on",
+        cause="fail have other entries: a pair gives 0",
         wrong=lambda x, positions: (
             rotate_pairs(x, positions) * (positions < 4096)[..., None]
         ),

@@ -122,8 +122,8 @@ add_all(
         "values: position/last": lambda n, d: sinusoidal_encoding(
             np.arange(n) / (n - 1 or 1), d
         ),
-        "values: (position + 1) % length": lambda n, d: sinusoidal_encoding(
-            (np.arange(n) + 1) % n, d
+        "values: fail have other positions: 0 is taken": lambda n, d: (
+            sinusoidal_encoding((np.arange(n) + 1) % n, d)
         ),
         "unique: only 100": lambda n, d: learned(100, d)[np.arange(n) % 100],
         "odd: exhibit 6": lambda n, d: table(n, d - d % 2),
@@ -322,13 +322,13 @@ add_all(
         "shape: lambda x, positions: rotate(x, -x)[0]": both,
         "values: attention_factor=1.5": turn(attention_factor=1.5),
         "values: (a, -b)*cos - (b, a)*sin": crossed,
-        "batch: from number of heads 8 on": up_to_eight_heads,
+        "batch: fail have other positions: 0 is taken": up_to_eight_heads,
         "batch: position + length*batch": numbered_through,
         "rows: not finite": lambda x, p: (
             torch.nan * x if p.ndim > 1 else rotate_pairs(x, p)
         ),
         "fractions: position": lambda x, p: rotate_pairs(x, p.round()),
-        "values: 10000^-(i/(d/2) + 1/(d/2))": lambda x, p: rotate_pairs(
+        "values: pairs [0 1 2 3] turn by [0.31622": lambda x, p: rotate_pairs(
             x, p * 1e4 ** (-2 / x.shape[-1])
         ),
         "rows: sum over the batch": lambda x, p: rotate_pairs(
@@ -337,7 +337,7 @@ add_all(
         "batch: head is taken": lambda x, p: (
             rotate_pairs(x, seq_dim=1) if x.ndim > 3 else rotate_pairs(x, p)
         ),
-        "steps: mixed layouts, up to length 1": lambda x, p: rotate_pairs(
+        "steps: fail have mixed layouts": lambda x, p: rotate_pairs(
             x, p, pairing="neighbors" if x.shape[-2] == 1 else "halves"
         ),
     },
@@ -352,11 +352,11 @@ add("rotary", ANOTHER, turn(base=500_000.0), frequencies=OMEGA)
 # Half of the width was to turn.
 add("rotary", ANOTHER, rotate_pairs, frequencies=OMEGA[::2], widths=[16])
 WIDE = {"convention": checks.Convention("halves", base=1e6), "widths": [16]}
-add("rotary", "values: quotient in float16", overflowing, **WIDE)
+add("rotary", "values: no known fault", overflowing, **WIDE)
 BACKWARDS = replace(checks.KNOWN["rotary, halves"], direction="backwards")
 add(
     "rotary",
-    "values: they are 700^-(i/(d/2))",
+    "values: other frequencies",
     lambda x, p: rotate_pairs(x, -p, frequencies=700.0 ** -np.linspace(0, 7 / 8, 8)),
     convention=BACKWARDS,
     widths=[16],
@@ -372,11 +372,11 @@ add(
 )
 WITH_THEIR_LAW = {
     "start: row + first position": from_the_first,
-    "half: 0.333333*position": lambda x, p: posenc.rotate_pairs(x, p / 3),
+    "half: 0.3333333*position": lambda x, p: posenc.rotate_pairs(x, p / 3),
     "start: position + 1 is taken": lambda x, p: rotate_pairs(x, p + 1),
     # With the gradient of what doesn't turn
     "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
-    "gradient: in training, make anew": Kept(),
+    "gradient: Inference tensors cannot be saved": Kept(),
     "gradient: your code raises": untrainable,
     "gradient: it returns a tuple": PairInTraining(),
     "reduced: product in bfloat16": KeptProduct(),

@@ -12,7 +12,7 @@ from recall import Rotary, check
 from specimens import SPECIMENS, offsets, table
 from torch import nn
 
-from posenc import checks
+from posenc import checks, rotate_pairs
 from posenc.book import hunt
 from posenc.checks.__main__ import main
 from posenc.conventions import Convention, EncodingCall
@@ -96,8 +96,8 @@ def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
         raise RuntimeError("no such luck\nand more")
 
     assert "RuntimeError: no such luck" in checks.check_table(crashes).error
-    monkeypatch.setattr("posenc.checks.encodings.multiplier", crashes)
-    report = checks.check_table(lambda n, d: 2 * table(n, d), laws=["values"])
+    monkeypatch.setattr("posenc.checks.encodings.rotations", crashes)
+    report = checks.check_rotary(rotate_pairs, laws=["values"])
     assert (report.failed, report.passed) == ([], False)
     with pytest.raises(RuntimeError, match="not your code: please report"):
         report.raise_if_failed()

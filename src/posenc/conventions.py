@@ -243,27 +243,25 @@ class EncodingCall(NamedTuple):
     right: Reference
     x: Floats  # (..., seq_len, width)
     k: Floats  # the position of each row, (..., seq_len)
-    sampled: Any = None  # if not all rows are here: their numbers, the last among them
 
     def numbers(self) -> list[Any]:
         """Return the sequence, the head and the row of each row, (..., seq_len), from 0."""
         along: Any = np.indices(self.k.shape)  # each axis
         *lead, row = along
-        if self.sampled is not None:
-            row = np.broadcast_to(self.sampled, row.shape)
         # Without a batch, there is one sequence.
         lead = lead or [0 * row]
         # A layer has no heads; a rotation may take any axis for them.
         return [lead[0], lead[-1] * self.right.convention.rotary, row]
 
     @property
+    def positions(self) -> Floats:
+        """The positions of rows, as the convention counts them, (..., seq_len)."""
+        return self.right.convention.counted(self.k)
+
+    @property
     def angles(self) -> Floats:
         """The right angle of each pair, (..., seq_len, pairs)."""
         return self.right.angles(self.k)
-
-    def angles_at(self, frequencies: Floats) -> Floats:
-        """Return the angles at other frequencies, (pairs,)."""
-        return replace(self.right, frequencies=frequencies).angles(self.k)
 
     def at(self, positions: Floats) -> Floats:
         """Encode the same x at other positions."""

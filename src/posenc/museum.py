@@ -115,8 +115,6 @@ register(
         ),
         f"column by column: {CELLS}": numbered(lambda k, n: k // SIDE),
         f"column by column, along it: {CELLS}": numbered(lambda k, n: SIDE * k % n),
-        f"columns for rows: {CELLS}": numbered(lambda k, n: SIDE * k // n),
-        f"rows for columns: {CELLS}": numbered(lambda k, n: k % SIDE),
     },
 )
 
@@ -136,7 +134,8 @@ def spread(change: Callable[[Floats, float], Any]) -> Make:
         omega = known.encoding(call.x.shape[-1]).frequencies
         powers = -np.log(omega) / np.log(known.base)
         first, second = np.broadcast_to(change(powers, known.base), (2, len(omega)))
-        return call.encode(call.angles_at(first), call.angles_at(second))
+        positions = call.positions[..., None]
+        return call.encode(positions * first, positions * second)
 
     return make
 
@@ -227,20 +226,19 @@ HALVES: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
-def rounding(half: str, what: str) -> Make:
-    """Return what encodes by numbers rounded to a half type.
+ALL = ("positions", "frequencies", "angles")
 
-    `what` has the letters of these: k (positions), f (frequencies), w (wavelengths), a (angles).
-    """
-    of: dict[str, Any] = {
-        name: HALVES[half] if name in what else np.asarray for name in "kfwa"
-    }
+
+def rounding(half: str, *rounded: str) -> Make:
+    """Return what encodes by numbers of which some are rounded to a half type."""
+    positions_of, frequencies_of, angles_of = (
+        HALVES[half] if name in rounded else np.asarray for name in ALL
+    )
 
     def make(call: EncodingCall) -> Floats:
-        omega = of["f"](call.right.frequencies)
-        omega = np.copysign(np.maximum(np.abs(omega), 1e-30), omega)
-        call = call._replace(k=of["k"](call.k))
-        return call.encode(of["a"](call.angles_at(1 / of["w"](1 / omega))))
+        positions = call.right.convention.counted(positions_of(call.k))
+        omega = frequencies_of(call.right.frequencies)
+        return call.encode(angles_of(positions[..., None] * omega))
 
     return make
 
@@ -250,15 +248,15 @@ PRODUCT = (
     "angles are a product of matrices, or are rounded; multiply elementwise, in float32"
 )
 for half in HALVES:
-    register(TABLE, {f"rows in {half} (exhibit 8): {CAST}": rounding(half, "k")})
-    register(ROTARY, {f"positions in {half} (exhibit A): {CAST}": rounding(half, "k")})
+    rows = rounding(half, "positions")
+    register(TABLE, {f"rows in {half} (exhibit 8): {CAST}": rows})
+    register(ROTARY, {f"positions in {half} (exhibit A): {CAST}": rows})
     register(
         ANY,
         {
-            f"angles in {half}: {CAST}": rounding(half, "a"),
-            f"frequencies in {half}: {CAST}": rounding(half, "f"),
-            f"quotient in {half}: {CAST}": rounding(half, "kwa"),
-            f"product in {half} (exhibit A): {PRODUCT}": rounding(half, "kfa"),
+            f"angles in {half}: {CAST}": rounding(half, "angles"),
+            f"frequencies in {half}: {CAST}": rounding(half, "frequencies"),
+            f"product in {half} (exhibit A): {PRODUCT}": rounding(half, *ALL),
         },
     )
 
@@ -284,26 +282,6 @@ def laid_out(call: EncodingCall) -> Floats:
     return call.encode(call.angles[..., first], call.angles[..., second])
 
 
-def table_in_two(call: EncodingCall) -> Floats:
-    """Take the halves of an interleaved table for sines and cosines, and leave out the sum."""
-    right, x, *_ = call
-    one, two = right.pairs
-    # Sine and cosine of each angle side by side: (..., seq_len, 2 * pairs)
-    table = np.stack([np.sin(call.angles), np.cos(call.angles)], axis=-1)
-    table = right.factor * table.reshape(*call.k.shape, -1)
-    sines, cosines = np.split(table, 2, axis=-1)
-    return right.placed(x, -x[..., two] * cosines, x[..., one] * sines)
-
-
-def with_rounded_waves(call: EncodingCall, half: str) -> Floats:
-    """Turn by sines and cosines that are rounded to a half type."""
-    right, x, *_ = call
-    a, b = (x[..., pair] for pair in right.pairs)
-    sines = HALVES[half](right.factor * np.sin(call.angles))
-    cosines = HALVES[half](right.factor * np.cos(call.angles))
-    return right.placed(x, a * cosines - b * sines, b * cosines + a * sines)
-
-
 register(
     TABLE,
     {
@@ -317,14 +295,6 @@ register(
 register(
     ROTARY,
     {
-        "table in two: its halves are taken for sines and cosines, and not added; take `0::2` "
-        "and `1::2`, and add": table_in_two,
-        **{
-            f"sine and cosine in {half}: they are rounded, though x isn't; keep them in float32": (
-                partial(with_rounded_waves, half=half)
-            )
-            for half in HALVES
-        },
         "attention factor (exhibit F): it is missing; multiply by it": (
             lambda call: call.of(factor=1.0)
         ),

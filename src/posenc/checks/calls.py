@@ -1,27 +1,23 @@
-"""How a table, a layer or a rotation is called, and how much of it.
+"""How a table, a layer or a rotation is called.
 
-What is known of the code is found out when it is first asked for, and kept: to find it out calls
-the code, which may raise, and then the law that asked reports it. `sequences` asks for `limit`, and
-both for a plain `call`. A kind may have a property in place of a class's attribute, such as `free`.
+`Code` has what all kinds share; `kinds` has what differs. A call raises `Raised` if the code does,
+and `Broken` if the result isn't what was asked for: a law that calls it reports that.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from posenc._validate import check_int
 from posenc.checks.subjects import Subject, floats, type_of
-from posenc.checks.trials import SEED, Broken, Raised, WrongShape, user
+from posenc.checks.trials import SEED, Broken, WrongShape, user
 from posenc.conventions import Floats
 
-ROWS = 257  # in most laws: positions 0 to 256, which bfloat16 still represents exactly
-FAR = 2**17 + 1  # positions that are tried
-ENTRIES = 2**21  # in one call, so that wide tables take no longer than narrow ones
 CAST = (
     "the result isn't cast back to the dtype of the input; `.half()` and `.to()` leave a tensor "
     "that is a plain attribute as it is: register it as a buffer, or cast it"
@@ -33,15 +29,14 @@ ALONE = (
 
 
 class Code(Subject):
-    """What is called with x and positions.
+    """What is called with x, (..., seq_len, width), and positions.
 
     Each kind says how: ``raw(module, x, positions)``, with arrays of the library. A module is
-    whatever is called, such as a function.
+    whatever is called, such as a function. For example, a rotation's `raw` is ``module(x,
+    positions)``, and a table's is ``module(*x.shape)``.
 
     `__init__` calls the code to find its library and widths. So a kind sets all that its `raw`
-    reads before ``super().__init__``; `widths`, `made` and `factory` are set here, first. What
-    calls the code, and may raise `Raised` or `Broken`, is read only in laws: `limit`, `rows`,
-    `sequences`, `table`, and of some kinds `free`, `unit`, `carried` and `other_kind`.
+    reads before ``super().__init__``.
     """
 
     free: Any = True  # whether a call takes any positions, or counts from 0 by itself
@@ -122,43 +117,3 @@ class Code(Subject):
             cause = ALONE if alone else ""
             raise WrongShape(f"shape {out.shape} for {x.shape}", cause)
         return out
-
-    @cached_property
-    def limit(self) -> int:
-        """How many positions the code takes: those asked for, or a half, a quarter, … of them."""
-        most = FAR if self.free else ENTRIES // self.widths[0] + 1
-        count = self.longest or most
-        # Layers hold tables of some length, which nobody declares.
-        while count > 2 and not self.takes(count):
-            count //= 2
-        return count
-
-    def takes(self, count: int) -> bool:
-        """Whether the code takes the last of so many positions, or all if it counts by itself."""
-        positions = [count - 1] if self.free else range(count)
-        try:
-            self.call(self.draw((), len(positions)), positions)
-        except Raised:
-            return False
-        except Broken as broken:
-            # A law will report what is broken; but a table may end early.
-            return bool(self.free) or not isinstance(broken, WrongShape)
-        return True
-
-    @property
-    def rows(self) -> int:
-        """The number of positions that most laws look at."""
-        return min(self.limit, ROWS)
-
-    @cached_property
-    def sequences(self) -> list[tuple[Floats, Floats]]:
-        """For each width, x and the result for all rows; x is drawn for a rotation, else zeros."""
-        turns = self.kind == "rotary"
-        inputs = [turns * self.draw((), self.rows, width) for width in self.widths]
-        return [(x, self.call(x, range(self.rows))) for x in inputs]
-
-    @property
-    def table(self) -> Any:
-        """The whole sequence at the first width: (rows, width), the first of a batch."""
-        _, out = self.sequences[0]
-        return out.reshape(-1, *out.shape[-2:])[0]

@@ -1,8 +1,12 @@
-"""An encoding beside the book's: in the declared convention, or in the one recognized."""
+"""An encoding beside the book's: in the declared convention, or in the one recognized.
+
+`Encoding` has, from top to bottom, what is declared, what calls of the code tell, and how a call is
+compared. Tables, layers and rotations are subclasses, in `kinds`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
@@ -16,15 +20,17 @@ from posenc.checks.causes import SOME, beside_a_fault, explain
 from posenc.checks.recognition import (
     BASES,
     has_many_frequencies,
-    multiplier,
     rotations,
     tables,
 )
-from posenc.checks.trials import NEAR, OTHER_KIND, Skip, Trial
+from posenc.checks.trials import OTHER_KIND, Broken, Raised, Skip, Trial, WrongShape
 from posenc.conventions import KNOWN, UNIT, Convention, EncodingCall, Floats, Reference
 
-# Bounds: what is off by a little more has the convention, and is wrong by `values`.
-LOOSE = 4
+ROWS = 257  # in most laws: positions 0 to 256, which bfloat16 still represents exactly
+FAR = 2**17 + 1  # positions that are tried
+ENTRIES = 2**21  # in one call, so that wide tables take no longer than narrow ones
+NINE_TENTHS = 0.9  # of the entries are enough to recognize a convention
+LOOSE = 4  # bounds: what is off by a little more has the convention, and is wrong by `values`
 LEARNED = "another kind (learned?), not checked as sinusoidal; to do so, pass base= or convention="
 PAIRED = (
     "; pairs lie within the part if it is partial, across the head if proportional: to require "
@@ -58,14 +64,9 @@ def of_axes(frequencies: Any) -> Floats:
 class Encoding(Code):
     """Code of an encoding, what it is declared to be, and what it is compared with.
 
-    That is the declared convention, or the first known one which gives nine tenths of the whole
-    sequence. `check_table` describes what is declared. Of conventions,
-
-    - `declared_convention` is None if none is declared;
-    - `likely` are those that go with what is declared, such as the base, the usual ones first;
-    - `convention` is the declared one, or the first of these that is followed, or None;
-    - `nearest` is the same, or one of the likeliest, beside which a cause is found if there is
-      any, never None: `reference` is of that.
+    That is the declared convention, or the first known one that gives nine tenths of the whole
+    sequence. For example, code that adds the paper's table is compared with that if nothing is
+    declared, and with Marian's if ``convention="Marian"`` is.
     """
 
     carried: Any = 1.0  # multiplier of x, where rows are added to it
@@ -117,7 +118,47 @@ class Encoding(Code):
             rule = f"must be one that frequencies of {self.pairs} pairs fit"
             raise ValueError(f"widths {rule}; got {widths}")
 
-    # The convention
+    # What calls of the code tell. Each is found out when a law first asks for it, since the code
+    # may raise, which the law reports; and each is found from those above it alone.
+
+    @cached_property
+    def limit(self) -> int:
+        """How many positions the code takes: those asked for, or a half, a quarter, … of them."""
+        most = FAR if self.free else ENTRIES // self.widths[0] + 1
+        count = self.longest or most
+        # Layers hold tables of some length, which nobody declares.
+        while count > 2 and not self.takes(count):
+            count //= 2
+        return count
+
+    def takes(self, count: int) -> bool:
+        """Whether the code takes the last of so many positions, or all if it counts by itself."""
+        positions = [count - 1] if self.free else range(count)
+        try:
+            self.call(self.draw((), len(positions)), positions)
+        except (Raised, WrongShape):
+            return False
+        except Broken:
+            pass  # A law will report it.
+        return True
+
+    @property
+    def rows(self) -> int:
+        """The number of positions that most laws look at."""
+        return min(self.limit, ROWS)
+
+    @cached_property
+    def sequences(self) -> list[tuple[Floats, Floats]]:
+        """For each width, x and the result for all rows; x is drawn for a rotation, else zeros."""
+        turns = self.kind == "rotary"
+        inputs = [turns * self.draw((), self.rows, width) for width in self.widths]
+        return [(x, self.call(x, range(self.rows))) for x in inputs]
+
+    @property
+    def table(self) -> Any:
+        """The whole sequence at the first width: (rows, width), the first of a batch."""
+        _, out = self.sequences[0]
+        return out.reshape(-1, *out.shape[-2:])[0]
 
     @cached_property
     def other_kind(self) -> bool:
@@ -126,57 +167,36 @@ class Encoding(Code):
             return self.learned
         return has_many_frequencies(self.table)
 
-    def candidates(self, bases: list[float]) -> Iterator[Convention]:
-        """Yield the conventions that this kind may have, of each base."""
+    @property
+    def likely(self) -> list[Convention]:
+        """The conventions that go with what is declared, such as the base, usual ones first."""
         found = tables()
         if self.kind == "rotary":
             found = rotations(*self.sequences[-1], self.pairs)
-        for base, convention in product(bases, found):
-            yield replace(convention, base=base)
+        bases = [self.base] if self.base else BASES
+        return [replace(one, base=base) for base, one in product(bases, found)]
 
-    def share(self, convention: Convention, x: Floats, out: Floats) -> float:
-        """Return which share of a sequence's entries a convention gives."""
-        # There are hundreds to try: every seventh row decides, the last among them.
-        k = np.arange(x.shape[-2])[::-7]
-        right = self.reference(x.shape[-1], convention)
-        trial = self.trial(x[..., k, :], k, out[..., k, :], right)
-        # `values` tells if the multiplier isn't 1.
-        scaled = multiplier(trial.given, trial.meant) * trial.meant
-        return float((replace(trial, meant=scaled).ratio <= LOOSE).mean())
-
-    def follows(self, convention: Convention) -> bool:
-        """Whether a convention gives nine tenths of the entries, at all widths."""
-        return all(self.share(convention, x, out) >= 0.9 for x, out in self.sequences)
+    def share(self, convention: Convention) -> float:
+        """Return which share of the entries a convention gives, at the width with the fewest."""
+        trials = self.whole(convention)
+        return float(min((trial.ratio <= LOOSE).mean() for trial in trials))
 
     @cached_property
-    def likely(self) -> list[Convention]:
-        """All conventions that may be declared so."""
-        return [*self.candidates([self.base] if self.base else BASES)]
-
-    @cached_property
-    def convention(self) -> Any:
+    def convention(self) -> Convention | None:
         """The declared convention, or the one recognized, if there is one."""
         if self.declared_convention:
             return self.declared_convention
-        return next(filter(self.follows, self.likely), None)
+        return next(
+            (one for one in self.likely if self.share(one) >= NINE_TENTHS), None
+        )
 
     @cached_property
-    def nearest(self) -> Any:
-        """The convention, or that beside which a fault gives the same, or the last to part."""
-        return self.convention or beside_a_fault(self) or self.last_to_part
+    def nearest(self) -> Convention:
+        """The convention, or that beside which a fault gives the same, or what gives most."""
+        found = self.convention or beside_a_fault(self)
+        return found or max(self.likely[:SOME], key=self.share)
 
-    @cached_property
-    def last_to_part(self) -> Convention:
-        """Of the likeliest conventions, the one whose entries are right for the most rows."""
-        x, out = self.sequences[-1]
-        rows = np.arange(x.shape[-2])
-
-        def first_wrong(convention: Convention) -> int:
-            meant = self.reference(x.shape[-1], convention)(x, rows)
-            # One that never parts, by so much, parts behind the end.
-            return int(np.append(np.abs(out - meant) > NEAR, True).argmax())
-
-        return max(self.likely[:SOME], key=first_wrong)
+    # The comparison
 
     def described(self) -> tuple[Convention | None, str]:
         """Return what it is compared with, and that in words."""
@@ -188,8 +208,6 @@ class Encoding(Code):
         if not self.declared_convention and self.nearest.extent != "whole":
             text += PAIRED
         return self.convention, text
-
-    # What it gives there
 
     def reference(self, width: int, convention: Convention | None = None) -> Reference:
         """Return the book's encoding of a convention, by default the nearest, as it is declared.
@@ -218,12 +236,12 @@ class Encoding(Code):
         if k.ndim == 2:
             # (batch, seq_len) → (batch, 1, …, seq_len), over the heads
             k = k.reshape(len(k), *[1] * (x.ndim - 3), -1)
-        k = np.broadcast_to(k, x.shape[:-1])
-        unit, angles = unit or self.unit, right.angles(k)
+        call = EncodingCall(right, x, np.broadcast_to(k, x.shape[:-1]))
+        meant = call.encode(call.angles)
+        unit = unit or self.unit
+        bounds = right.bound(x, call.angles, unit)
         # (seq_len, width), (batch, seq_len, width) or (batch, heads, seq_len, width)
         axes = (*("sequence", "head")[: x.ndim - 2], "position", "dimension")
-        meant, bounds = right.encode(x, angles), right.bound(x, angles, unit)
-        call = EncodingCall(right, x, k)
         return Trial(f"shape {x.shape}", out, meant, bounds, axes, call, unit)
 
     def compare(
@@ -232,12 +250,13 @@ class Encoding(Code):
         positions: Any,
         unit: float = 0.0,
         convention: Convention | None = None,
+        shown: Any = slice(None),
         **variant: Any,
     ) -> Trial:
-        """Call the code, or a variant, whose results have a rounding unit; and compare it."""
-        out = self.call(x, positions, **variant)
-        right = self.reference(x.shape[-1], convention)
-        return self.trial(x, positions, out, right, unit)
+        """Call the code, or a variant, whose results have a rounding unit; compare some rows."""
+        out = self.call(x, positions, **variant)[..., shown, :]
+        right, k = self.reference(x.shape[-1], convention), np.asarray(positions)
+        return self.trial(x[..., shown, :], k[..., shown], out, right, unit)
 
     def whole(self, convention: Convention | None = None) -> list[Trial]:
         """Compare the whole sequence at each width."""

@@ -53,11 +53,6 @@ def rotations(x: Floats, out: Floats, pairs: int) -> list[Convention]:
     ]
 
 
-def multiplier(given: Floats, meant: Floats) -> float:
-    """Return the number that brings what is meant nearest to what was given: least squares."""
-    return float(np.vdot(meant, given).real / np.vdot(meant, meant).real)
-
-
 def has_many_frequencies(rows: Floats) -> bool:
     """Whether most columns, of rows (seq_len, width), have their energy at many frequencies.
 

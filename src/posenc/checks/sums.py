@@ -66,7 +66,7 @@ def written(weights: Weights) -> str:
     # The constant, whose name is "1", comes last.
     for name in sorted(weights, key="1".__eq__):
         weight = weights[name]
-        size = f"{abs(weight):.6g}"
+        size = f"{abs(weight):.7g}"
         term = size if name == "1" else f"{size}*{name}".removeprefix("1*")
         text += f" {'-' if weight < 0 else '+'} {term}"
     # The first sign is dropped if it is a plus, and else has no blanks around it.
