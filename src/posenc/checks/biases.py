@@ -1,4 +1,8 @@
-"""Biases of scores, such as ALiBi's: how they are called, asked, and explained."""
+"""Biases of scores, such as ALiBi's: how they are called, asked, and explained.
+
+`Bias.square` calls the code, and returns (heads, query, key) whatever shape it has; each law
+compares two of these, or two parts of one.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from posenc.checks.subjects import Subject, floats
 from posenc.checks.trials import NEAR, Broken, Skip, Trial, Trials, user
 from posenc.conventions import UNIT, Floats
 
-LENGTH = 24
+LENGTH = 24  # of the sequence that most laws ask for
 MASKED = "if a mask hides later keys, pass causal=True"
 ONE_ROW = (
     f"{MASKED}: one row for all queries will do, and what is hidden may be infinite"
@@ -40,6 +44,7 @@ class Bias(Subject):
         self.causal, self.expected = causal, expected
         self.hint = "" if causal else MASKED
         if callable(expected):
+            # What is wrong with it is told here, and not of the bias.
             self.square(make=expected)
         elif expected is not None:
             check_choice("expected, unless a function,", expected, ("alibi",))
@@ -75,6 +80,7 @@ class Bias(Subject):
         given, right = trials[0].given, trials[0].meant
         if right.shape[1] < LENGTH:  # of other laws than `values`
             return ""
+        # 1 where a key comes after its query
         later = np.triu(np.ones(right.shape), 1)
         bases = {
             "the right one": right,
@@ -82,7 +88,7 @@ class Bias(Subject):
             "the right one's transpose": right.swapaxes(1, 2),
         }
         for name, base in bases.items():
-            # By least squares, (heads,); of zeros, any multiple is as near.
+            # The multiple that comes nearest, Σ given·base / Σ base² (heads,); of zeros, any does.
             size = np.maximum((base * base).sum(axis=(1, 2)), 1e-300)
             times = (given * base).sum(axis=(1, 2)) / size
             off = np.abs(given - times[:, None, None] * base).max()
@@ -118,6 +124,7 @@ def expected_values(bias: Bias) -> Trials:
     if bias.expected is None:
         raise Skip("nothing is expected")
     given = bias.square()
+    # The slopes depend on the number of heads, which the code tells.
     alibi = partial(alibi_bias, len(given))
     meant = bias.square(make=bias.expected if callable(bias.expected) else alibi)
     return [bias.trial("all entries", given, meant)]
@@ -127,6 +134,7 @@ def expected_values(bias: Bias) -> Trials:
 def offset(bias: Bias) -> Trials:
     """Shift query and key by one."""
     main = bias.square()
+    # Entry (q + 1, k + 1) beside (q, k)
     return [bias.trial("shifted by one", main[:, 1:, 1:], main[:, :-1, :-1])]
 
 

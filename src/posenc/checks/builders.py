@@ -45,6 +45,7 @@ class Builder(Subject):
         check_choice("expected", expected, BUILT)
         self.expected = expected
         self.given, self.meant = BUILT[expected]
+        # Ids of padding are never read, unless `right` says what they are.
         padded = expected == "left padding" and not right
         self.seen = MASK if padded else 1 + 0 * self.meant
         # From here on, functions are called.
@@ -70,6 +71,7 @@ class Builder(Subject):
         }
         parts = {name: part * self.seen for name, part in parts.items()}
         (trial,) = trials
+        # Such as 1*id + 2*1, which is written "id + 2"
         sums = fewest_parts(trial.given, parts, CLOSE)
         return f"they are {' or '.join(map(written, sums))}; {COUNT}" if sums else ""
 

@@ -46,6 +46,7 @@ class Row:
 
     def expecting(self, reason: str) -> Row:
         """Return the row with this reason for a failure, or as failed if it passed."""
+        # What follows from a failure can't be known to pass.
         if self.status in ("failed", "follows"):
             note = f"expected: {reason}"
             return Row(self.law, self.asks, status="expected", note=note)
@@ -59,6 +60,7 @@ class Row:
 
     def __str__(self) -> str:
         """Format as one line, or three if the law failed."""
+        # In columns: further lines begin below the note.
         lines = [f"{self.status:8} {self.law:8} {self.result()}".rstrip()]
         if self.status == "failed":
             lines.append(f"required: {self.asks}")
@@ -115,7 +117,7 @@ class Report:
         that passes unexpectedly counts as failed, so that an expectation doesn't outlive its
         reason. A ValueError names a law that wasn't tested, or has no reason.
         """
-        if not isinstance(reasons, Mapping):
+        if not isinstance(reasons, Mapping):  # a file
             import tomllib  # not among what a page loads
 
             tables = tomllib.loads(Path(reasons).read_text("utf-8"))
@@ -126,6 +128,7 @@ class Report:
                 laws = ", ".join(rows)
                 rule = f"an expected failure needs a law, of {laws}, and a reason"
                 raise ValueError(f"{rule}; got {law}={reason!r}")
+            # In place, so that rows keep their order
             rows[law] = rows[law].expecting(reason)
         return replace(self, rows=tuple(rows.values()))
 
@@ -173,5 +176,6 @@ class Report:
 
 def linked(cause: str) -> str:
     """Render a cause, with its code, and links to the exhibits."""
+    # `code`, and then "exhibit H: notebooks/16_….html#exhibit-h", as seen from a chapter
     text = re.sub("`(.*?)`", r"<code>\1</code>", escape(cause))
     return re.sub(r"(exhibit \w+): ([\w/.#-]+)", r'<a href="../\2">\1</a>', text)
