@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pages import button, check_with_axe
 from playwright.sync_api import expect
-from reading import text_of
+from reading import rows, text_of
 from sphinx_posenc import live_figures
 
 from posenc.book import plots, widgets
@@ -167,17 +167,21 @@ MOVES = {
 
 
 @pytest.mark.parametrize(("query", "key"), [(8, 4), (0, 15)])
-def test_a_guide_shows_that_moving_both_changes_no_score_unless_added(show, query, key):
+def test_a_guide_shows_that_moving_both_changes_nothing_unless_added(show, query, key):
     """From any place: where there is too little room, it starts from another one."""
     page = show("turning", query=f"?figure=fig-turning&query={query}&key={key}")
     guide = page.figure.locator(".moves")
+    change = page.figure.locator(".score + text")
     for _ in range(2):
-        for move, change in MOVES.items():
+        for move, pattern in MOVES.items():
             expect(guide).to_contain_text(move)
             button(guide, "Show me").click()
-            expect(page.figure.locator(".score + text")).to_have_text(
-                re.compile(change)
+            expect(change).to_have_text(re.compile(pattern))
+            # The landscape's change, from how it was, and back along how it is
+            band = (
+                page.figure.locator("polygon.changed").get_attribute("points").split()
             )
+            assert (band != band[::-1]) == ("added" in move)
         button(guide, "Again").click()
 
 
@@ -193,34 +197,26 @@ def test_a_press_or_a_key_ends_a_showing_on_places(show):
         assert_rests(page)
 
 
-# What is said of a press of the key PageDown, by the view in which a word has it.
-SAID = [
-    ({"query": 8, "key": 4}, "both", "holds anywhere"),
-    ({"query": 12, "key": 2}, "both", "never showed"),
-    # It is the same on both sides of where the query looks.
-    ({"query": 8, "key": 7}, "dog", "takes up as much of dog"),
-]
+# Of a view, a key pressed on a word or a choice, and what is then said, or offered.
+SAID = rows("""
+{} → dog → ArrowRight → .moves → Drag dog
+{} → ALiBi → Space → .moves → Choose “turned.”
+{} → turned → Space → .moves → Drag dog
+{} → dog → ArrowRight → .moves → Drag both
+{"query": 8, "key": 4} → both → PageDown → .say → holds anywhere
+{"query": 12, "key": 2} → both → PageDown → .say → never showed
+{"query": 8, "key": 7} → dog → PageDown → .say → takes up as much of dog
+""")
 
 
 def test_what_is_said_is_so(show):
+    """The guide goes on once all hands agree; a score may be the same on both sides of its peak."""
     page = show("turning")
-    for view, word, said in SAID:
-        show_state(page, **view)
-        page.get_by_label(word).press("PageDown")
-        expect(page.figure.locator(".say")).to_contain_text(said)
-
-
-def test_a_guide_goes_on_only_once_all_hands_agree_and_leads_back(show):
-    page = show("turning")
-    guide = page.figure.locator(".moves")
-    dog = page.get_by_label("dog")
-    dog.press("ArrowRight")
-    expect(guide).to_contain_text("Drag dog")
-    page.get_by_label("ALiBi").check()
-    expect(guide).to_contain_text("Choose “turned.”")
-    page.get_by_label("turned").check()
-    dog.press("ArrowRight")
-    expect(guide).to_contain_text("Drag both")
+    for view, name, key, part, words in SAID:
+        if state := json.loads(view):
+            show_state(page, **state)
+        page.get_by_label(name).press(key)
+        expect(page.figure.locator(part)).to_contain_text(words)
 
 
 def test_rules_for_longer_texts_come_where_they_count_and_nothing_moves(show):
@@ -258,21 +254,6 @@ def test_words_stand_on_the_landscape(show):
     summit = page.figure.locator(".curve").evaluate("summit")
     x, y, _ = page.figure.locator(".dot").evaluate("middle")
     close([x, y], summit, atol=0.2)
-
-
-@pytest.mark.parametrize("method", ["turned", "added"])
-def test_moving_both_changes_the_landscape_only_if_added(show, method):
-    page = show("turning")
-    show_state(page, method=method)
-    both = page.get_by_label("both")
-    both.press("ArrowRight")
-    # From how it was, and back along how it is
-    band = page.figure.locator("polygon.changed").get_attribute("points").split()
-    middle = len(band) // 2
-    assert (band[:middle] == band[middle:][::-1]) == (method == "turned")
-    both.press("End")
-    highest = both.get_attribute("aria-valuemax")
-    expect(both).to_have_attribute("aria-valuenow", highest)
 
 
 def test_a_word_changes_places_with_the_one_that_it_is_dropped_on(show):
@@ -358,22 +339,19 @@ def swipe(element, down):
 PHONE = {"width": 390, "height": 500, "has_touch": True, "is_mobile": True}
 
 
-def test_a_swipe_scrolls_the_page_and_changes_nothing(show):
+def test_a_finger_takes_a_word_along_and_else_scrolls_the_page(show):
     """Even if it begins on a figure, as a thumb's often does."""
-    page = show("heatmap", "switch", **PHONE)
+    page = show("turning", "heatmap", "switch", **PHONE)
+    swipe(page.get_by_label("dog"), 130)  # down to the second row
+    wait_until(page, "key === 9")
+    assert page.evaluate("scrollY") == 0
+    page.figure = page.locator("posenc-figure").nth(1)
     spot = page.figure.locator("canvas").first
     spot.scroll_into_view_if_needed()
     before, top = state_of(page), page.evaluate("scrollY")
     swipe(spot, -120)
     page.wait_for_function(f"scrollY > {top + 50}")
     assert state_of(page) == before
-
-
-def test_a_finger_takes_a_word_down_to_the_second_row(show):
-    page = show("turning", "switch", **PHONE)
-    swipe(page.get_by_label("dog"), 130)
-    wait_until(page, "key === 9")
-    assert page.evaluate("scrollY") == 0
 
 
 MARKED = '<p style="height: 90vh"><a href="#fig-turning" data-set="key={0}">{0}</a></p>'
