@@ -46,12 +46,6 @@ def test_fine_tuning_leaves_the_models_alone():
     assert PROSE.bits(tuned, 16) < before == PROSE.bits(models, 16)
 
 
-def test_an_encoding_with_weights_cannot_replace_another():
-    models = ex.stack(ex.Settings(encoding="learned"), [1])
-    with pytest.raises(ValueError, match="no weights"):
-        models.with_encoding(ex.init_model(models.settings, 2).encoding)
-
-
 def test_the_tables_are_of_the_studies():
     """Chapters 11 and 15 say what was trained, and from how many seeds."""
     listed = {
