@@ -82,11 +82,3 @@ function summit(ridge) {
     const { x, y } = highest.matrixTransform(ridge.getScreenCTM());
     return [x, y];
 }
-
-/** Where the highest point of a line is. */
-function summit(ridge) {
-    const places = [...ridge.points];
-    const highest = places.reduce((best, place) => (place.y < best.y ? place : best));
-    const { x, y } = highest.matrixTransform(ridge.getScreenCTM());
-    return [x, y];
-}

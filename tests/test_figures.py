@@ -327,13 +327,16 @@ def swipe(element, down):
 
     Chromium's own gesture, Input.synthesizeScrollGesture, scrolls nothing in a headless window.
     """
-    box = element.bounding_box()
-    x, y = box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.7
     send = element.page.context.new_cdp_session(element.page).send
-    for step, kind in enumerate(["touchStart", *["touchMove"] * 12, "touchEnd"]):
-        places = [{"x": x, "y": y + down * step / 12}]
-        points = [] if kind == "touchEnd" else places
+    x, y, _ = element.evaluate("middle")
+
+    def touch(kind, *points):
         send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", {"x": x, "y": y})
+    for step in range(1, 13):
+        touch("touchMove", {"x": x, "y": y + down * step / 12})
+    touch("touchEnd")
 
 
 PHONE = {"width": 390, "height": 500, "has_touch": True, "is_mobile": True}

@@ -16,7 +16,7 @@ ANSWERS = {
     "check_decimal(24)": "the factor is 3.16",
     "check_decimal(12)": "Right.",
 }
-CHAPTERS = some([f"notebooks/{path.stem}" for path in NOTEBOOKS])
+CHAPTERS = some([f"notebooks/{path.stem}" for path in NOTEBOOKS], one_in=9)
 SLOW = 240_000  # ms; a timeout for busy machines, not a delay
 # Stored texts and fresh ones that differ, but for cells that print times.
 CHANGED = """() => {
