@@ -1,7 +1,7 @@
 # The book's commands: `make` alone lists them. Without make, CONTRIBUTING.md says what to type.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: always help book test text chapter new notebooks references lab pyodide serve card lint check-site bench versions audit links lock experiments clean .venv
+.PHONY: always help book test text chapter new notebooks references lab pyodide serve card stills lint check-site bench versions audit links lock experiments clean .venv
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -125,6 +125,9 @@ lab: .venv ## open the book in JupyterLab (LAB="--no-browser --port 9000")
 PORT ?= 8000
 serve: book ## build the site and serve it on localhost (PORT=8000)
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+stills: .venv ## draw the still pictures of live figures, as their scripts draw them
+	$(BIN)/python tools/stills.py
 
 card: book ## draw the preview of links from the first page's figure
 	$(BIN)/python tools/card.py

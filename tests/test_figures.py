@@ -9,6 +9,7 @@ import re
 import matplotlib as mpl
 import numpy as np
 import pytest
+import stills
 from pages import button, check_with_axe
 from playwright.sync_api import expect
 from reading import rows, text_of
@@ -90,6 +91,19 @@ def test_what_is_seen_is_what_python_computes(show, name):
             colors = mpl.colormaps[plots.DIVERGING](shares, bytes=True)
             assert pixels == colors.ravel().tolist(), key
         assert seen["unknownColors"] == []
+
+
+STILLS = {figure.still(): figure for figure in stills.states()}
+
+
+@pytest.mark.parametrize("figure", STILLS.values(), ids=repr)
+def test_a_still_picture_is_what_the_script_draws(show, figure):
+    """Words and shapes; where they stand depends on the machine's fonts. Else: `make stills`."""
+    page = show(type(figure).__name__.lower())
+    fresh = stills.draw(page, figure)
+    stored = figure.still().read_text("utf-8")
+    for part in r">([^<]+)<", r"<(\w+)", r'"(#\w+|rgb.*?)"':
+        assert re.findall(part, fresh) == re.findall(part, stored)
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -95,10 +95,10 @@ def tell(**message: Any) -> None:
     send(json.dumps(message))
 
 
-def tell_picture(svg: str, figure: Any = None) -> None:
+def tell_picture(svg: str) -> None:
     from svg_theme import follow_theme
 
-    tell(svg=follow_theme(svg), figure=figure)
+    tell(svg=follow_theme(svg))
 
 
 def method_of(value: Any, name: str) -> Any:
@@ -112,8 +112,11 @@ def display(*values: Any) -> None:
         bundle = method_of(value, "_repr_mimebundle_")
         data = bundle() if bundle else {}
         data = data[0] if isinstance(data, tuple) else data or {}
-        if "image/svg+xml" in data:
-            tell_picture(data["image/svg+xml"], data.get(FIGURE))
+        if FIGURE in data:
+            # In print, a figure that no chapter shows has no picture.
+            tell(svg=data.get("image/svg+xml", ""), figure=data[FIGURE])
+        elif "image/svg+xml" in data:
+            tell_picture(data["image/svg+xml"])
         elif as_html := method_of(value, "_repr_html_"):
             tell(html=as_html())
         elif isinstance(value, list | tuple | dict | set):

@@ -243,13 +243,13 @@ class Cell {
     const el = make("div");
     this.show(el);
     const loaded = await import(`${here}figures.js`).catch(() => undefined);
-    if (!loaded) return el.append(picture(svg, this.alt)); // without a network
+    if (!loaded) return el.append(svg ? picture(svg, this.alt) : this.alt); // without a network
     // Jupyter's model, as figures/jupyter.js uses it: it reads `_kind` and the kind's fields.
     const shown = { ...state, _kind: kind.toLowerCase() };
     const ignore = () => {};
     const model = { get: (name) => shown[name], set: ignore, save_changes: ignore, on: ignore };
     loaded.default.render({ model, el });
-    el.firstChild.append(picture(svg, "")); // for print
+    if (svg) el.firstChild.append(picture(svg, "")); // for print
   }
 
   /** Whether a source calls the cell's check, and not in a comment. */

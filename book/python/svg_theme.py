@@ -43,6 +43,10 @@ image {{ filter: brightness(0.8) }}
 image.map {{ filter: {DARK_MAP} }}
 }}
 </style>"""
+# Of live figures' still pictures, which are drawn on a light page
+STILL_THEME = f"""<style>@media (prefers-color-scheme: dark) {{
+:root {{ --dark: 1; filter: {DARK_MAP} }}
+}}</style>"""
 # Lines of matplotlib 3's SVG, with `svg.fonttype: path`; compare an update with them.
 
 # <!-- −15 -->
@@ -163,3 +167,7 @@ def color_pictures(folder):
         svg = path.read_text(encoding="utf-8")
         if "Matplotlib" in svg:
             path.write_text(follow_theme(svg), encoding="utf-8")
+        elif 'class="still"' in svg:
+            path.write_text(
+                f"{STILL_THEME}</svg>".join(svg.rsplit("</svg>", 1)), "utf-8"
+            )

@@ -52,9 +52,7 @@ def replace_outputs(app, doctree):
 def draw_image(app, image, kind):
     """Replace an image by the live figure, in its first state."""
     widget = widgets.FIGURES[kind]()
-    path = Path(app.doctreedir) / f"{kind}.svg"
-    path.write_text(widget.picture(), encoding="utf-8")
-    image["uri"] = "/" + Path(os.path.relpath(path, app.srcdir)).as_posix()
+    image["uri"] = "/" + Path(os.path.relpath(widget.still(), app.srcdir)).as_posix()
     image.parent.replace(image, live(kind, widget.state(), image.deepcopy()))
 
 

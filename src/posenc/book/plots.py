@@ -13,8 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
-from matplotlib.patches import Circle, Wedge
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 STYLE = mpl.rc_params_from_file(
     Path(__file__).with_name("book.mplstyle"), use_default_template=False
@@ -60,27 +59,6 @@ def use_style() -> None:
     except ImportError:  # outside Jupyter there is no inline backend to set
         return
     set_matplotlib_formats("svg", metadata={"Date": None}, bbox_inches=None)  # type: ignore[no-untyped-call]
-
-
-def dials(
-    hands: NDArray[Any], colors: Sequence[str | None], ax: Axes, columns: int = 4
-) -> None:
-    """Draw up to eight dials in rows: hands are (dials, hands of each, 2), as (up, right).
-
-    Each of a dial's hands has a color, or that of the dial's pair for None. Between two
-    hands stands a wedge, on the side where they are closer.
-    """
-    ax.set(aspect="equal")
-    ax.axis("off")
-    for pair, dial in enumerate(hands):
-        x, y = 2.6 * (pair % columns), -2.6 * (pair // columns)
-        ax.add_patch(Circle((x, y), 1, color=INK, alpha=0.06, linewidth=0))
-        for color, (up, right) in zip(colors, dial, strict=True):
-            ax.plot([x, x + right], [y, y + up], color=color or PAIRS[pair])
-        first, last = np.degrees(np.arctan2(*dial[[0, -1]].T))
-        turn = (last - first + 180) % 360 - 180
-        ends = sorted([first, first + turn])
-        ax.add_patch(Wedge((x, y), 0.7, *ends, color=PAIRS[pair], alpha=0.5))
 
 
 def heatmap(

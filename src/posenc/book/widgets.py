@@ -1,22 +1,22 @@
 """Live figures, as Jupyter widgets.
 
 A script of the folder ``figures`` draws each of them, on the website and in Jupyter. Python
-has its fields with their limits, the values that tests hold the script to, and a plain
-picture for readers without JavaScript. Limits are checked by traitlets, which raises
-TraitError. With ``POSENC_STATIC`` set, only the picture is shown: a stored notebook outlives
-the kernel of a widget.
+has its fields with their limits, and the values that tests hold the script to. Limits are
+checked by traitlets, which raises TraitError. Readers without JavaScript get a still picture,
+which the script has drawn: ``make stills`` stores one for each state that a chapter shows. With
+``POSENC_STATIC`` set, it alone is shown: a stored notebook outlives the kernel of a widget.
 
 To add a figure:
 
-1. Write a subclass of `_Figure` here: its fields (`_number`, `_base`, `_choice`), `values`, and
-   which of them are seen in its picture: `parts` and `curves`. Its name has one capital,
-   the first letter. The last word of a label is the letter that formulas have for it ("width d"):
-   it lights up with its number.
+1. Write a subclass of `_Figure` here: its fields (`_number`, `_base`, `_choice`), and `values`.
+   Its name has one capital, the first letter. The last word of a label is the letter that
+   formulas have for it ("width d"): it lights up with its number.
 2. Write ``figures/<name in lowercase>.js``, which sets ``FIGURES.<name in lowercase>``; what it is
    made of is said in ``figure.js``. Its ``compute`` returns at least `values`, key by key. Only
    ``hands`` are never compared with what it has of that name, but with the lines of the class
    ``hand``.
 3. What only it needs of styles is in ``figures/<name in lowercase>.css``.
+4. Run a chapter that shows it, then ``make stills``, and the chapter again.
 """
 
 from __future__ import annotations
@@ -24,21 +24,18 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from io import StringIO
+from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
-import matplotlib as mpl
 import numpy as np
 import traitlets
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 import posenc
-from posenc.book import plots, scripts
+from posenc.book import scripts
 from posenc.book.hunt import wrong_table
 from posenc.conventions import Convention
 
@@ -48,6 +45,7 @@ Floats = NDArray[Any]
 # What is drawn, by the names that scripts have for it. "hands" are those of dials, as (up, right):
 # (dials, hands of each, 2).
 Values = dict[str, Any]
+STILLS = Path(__file__).with_name("stills")  # drawings of figures
 
 
 def _number(
@@ -83,14 +81,6 @@ class _Figure(anywidget.AnyWidget):
     """A figure has fields, and `values`, which its script computes, too."""
 
     fields: ClassVar[dict[str, Any]]  # by name; `Field` in figure.js
-    # Values with a panel each in the picture: tables and hands.
-    parts: Sequence[str] = ()
-    # Values that share the last panel, as curves, and its axes.
-    curves: Sequence[str] = ()
-    xlabel = ylabel = ""
-    yscale = "linear"
-    # Of a dial's hands; None is the color of the dial's pair.
-    colors: Sequence[str | None] = ("silver", None)
 
     def __init__(self, **state: Any) -> None:
         if unknown := state.keys() - self.fields.keys():
@@ -105,35 +95,15 @@ class _Figure(anywidget.AnyWidget):
         """Return what is drawn, by the names that the script has for it."""
         raise NotImplementedError
 
-    def picture(self) -> str:
-        """Return a picture of the state, as SVG in the book's style."""
-        svg = StringIO()
-        with mpl.rc_context(plots.STYLE):
-            figure = Figure()
-            self._draw(figure, self.values())
-            figure.savefig(svg, format="svg", metadata={"Date": None})
-        return svg.getvalue()
-
-    def _draw(self, figure: Figure, values: Values) -> None:
-        count = len(self.parts) + bool(self.curves)
-        panels = figure.subplots(1, count, squeeze=False)[0]
-        for part, ax in zip(self.parts, panels, strict=False):
-            if part == "hands":
-                plots.dials(values[part], self.colors, ax)
-            else:
-                limit = np.ceil(abs(values[part]).max())
-                alone = count == 1
-                plots.heatmap(values[part], ax, title=part, limit=limit, colorbar=alone)
-        if self.curves:
-            self._draw_curves(panels[-1], values)
-
-    def _draw_curves(self, ax: Axes, values: Values) -> None:
-        """Draw curves: the last one solid, what it is compared with dashed."""
-        for name in self.curves:
-            style = "-" if name == self.curves[-1] else "--"
-            ax.plot(values[name], style, color=plots.INK, label=name)
-        ax.set(xlabel=self.xlabel, ylabel=self.ylabel, yscale=self.yscale)
-        plots.name_above(ax)
+    def still(self) -> Path:
+        """Return the file with the script's drawing of this state, which `make stills` draws."""
+        changed = [
+            f"-{name}-{value}"
+            for name, value in self.state().items()
+            if value != self.fields[name]["initial"]
+        ]
+        name = type(self).__name__ + "".join(changed)
+        return STILLS / f"{name.replace(' ', '-')}.svg"
 
     def __repr__(self) -> str:
         state = ", ".join(f"{name}={value!r}" for name, value in self.state().items())
@@ -142,9 +112,11 @@ class _Figure(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **options: Any) -> Any:
         data = {
             "text/plain": repr(self),
-            "image/svg+xml": self.picture(),
             MIME: {"kind": type(self).__name__, "state": self.state()},
         }
+        still = self.still()
+        if still.exists():
+            data["image/svg+xml"] = still.read_text("utf-8")
         if os.environ.get("POSENC_STATIC"):
             return data, {}
         live, metadata = super()._repr_mimebundle_(**options) or ({}, {})
@@ -166,7 +138,6 @@ class Heatmap(_Figure):
     seq_len = _number("length L", 64, 2, 128)
     position = _number("position k", 5, 0, 127)
     dimension = _number("column j", 8, 0, 255)
-    parts = ("table",)
 
     def values(self) -> Values:
         return {"table": _encode(range(self.seq_len), self)}
@@ -178,8 +149,6 @@ class Distances(_Figure):
     position = _number("position k", 12, 0, 62)
     d_model = _number("width d", 12, 4, 64, 2)
     base = _base()
-    curves = "digits", "pairs"
-    xlabel, ylabel = "position", "distance"
 
     def values(self) -> Values:
         tables = {
@@ -200,8 +169,6 @@ class Clocks(_Figure):
     d_model = _number("width d", 16, 2, 16, 2)
     base = _base()
     digits = _choice("binary digits", "off", "on")
-    parts = ("hands",)
-    colors = (None,)
 
     def values(self) -> Values:
         row = _encode([self.position], self)[0]
@@ -216,7 +183,6 @@ class Rotation(_Figure):
     pair = _number("clock i", 1, 0, 7)
     base = _base()
     d_model = 16
-    parts = ("hands",)
 
     def values(self) -> Values:
         omega = posenc.angular_frequencies(self.d_model, base=self.base)
@@ -239,9 +205,6 @@ class Learning(_Figure):
     """
 
     step = _number("training step", 0, 0, 90, 3)
-    parts = ("hands",)
-    curves = ("weights",)
-    xlabel, ylabel = "words back", "mean weight"
 
     def values(self) -> Values:
         frame = _FILM[self.step // 3]
@@ -263,8 +226,6 @@ class Kernel(_Figure):
     base = _base()
     d_model = _number("width d", 8, 2, 128, 2)
     offset = _number("offset", 63, 0, 127)
-    curves = ("products",)
-    xlabel, ylabel = "offset", "dot product"
 
     def values(self) -> Values:
         products = posenc.offset_kernel(range(128), self.d_model, base=self.base)
@@ -293,7 +254,6 @@ class Switch(_Figure):
     d_model = _number("width d", 16, 4, 64, 2)
     base = _base()
     seq_len = _number("length L", 64, 2, 128)
-    parts = ("right", "other", "difference")
 
     def values(self) -> Values:
         size = self.seq_len, self.d_model
@@ -334,9 +294,6 @@ class Stretch(_Figure):
     d_model = _number("width d", 128, 4, 256, 2)
     base = _base()
     trained = _number("trained length", 4096, 64, 16_384)
-    curves = "before", "after"
-    xlabel, ylabel = "pair", "wavelength in positions"
-    yscale = "log"
 
     def values(self) -> Values:
         plain = posenc.angular_frequencies(self.d_model, base=self.base)
@@ -353,9 +310,7 @@ class Stretch(_Figure):
         }
 
 
-# Words of Turning beside the query and the key
-_OTHERS = "the saw a cat and home as it was cold and the sun set"
-# Its head, as `HEAD` in attention.js
+# Turning's head, as `HEAD` in attention.js
 _PLACES, _WIDTH, _TRAINED, _FACTOR = 16, 16, 8, 2
 _PAIRS = _WIDTH // 2
 # Of its landscape: the key's position minus the query's, in quarters of a step.
@@ -370,7 +325,6 @@ class Turning(_Figure):
     method = _choice("positions", "turned", "added", "ALiBi", "none")
     rule = _choice("longer texts", *_RULES)
     base = _base(100.0)
-    colors = plots.COLORS[:2]
 
     def values(self) -> Values:
         layers = self._shares_at(self.query + _DISTANCES)[:, ::-1].cumsum(axis=1)
@@ -419,40 +373,6 @@ class Turning(_Figure):
             words = posenc.rotate_pairs(words, turns=turns, pairing="neighbors")
         return words.reshape(len(places), _PAIRS, 2)
 
-    def _draw(self, figure: Figure, values: Values) -> None:
-        """Draw the landscape of scores, the words on it, the key's score, and the dials."""
-        land, clocks = figure.subplots(2, height_ratios=(3, 1))
-        x, curve = self.query + _DISTANCES, values["curve"]
-        # Slower pairs' layers cover what faster ones, drawn before, have below them.
-        for color, layer in zip(plots.PAIRS, values["layers"].T[::-1], strict=True):
-            land.fill_between(x, np.minimum(layer, curve), color=color, linewidth=0)
-        land.plot(x, curve, color=plots.AGREE[0])
-        for place, word, color in self._words():
-            height = np.interp(place, x, curve)
-            land.text(place, height + 0.5, word, color=color, ha="center")
-            if color in self.colors:
-                land.vlines(place, 0, height, color=color, linewidth=2)
-        land.plot(self.key, values["score"], "o", color=self.colors[1])
-        # The score stands above the words on both sides.
-        place = int(self.key)
-        level = 2 + values["row"][max(0, place - 1) : place + 2].max()
-        score = f"{values['score']:.2f}"
-        land.text(self.key, level, score, ha="center", size="x-large")
-        land.set(xlim=(-0.5, _PLACES - 0.5), ylim=(0, 11))
-        land.set(xticks=range(_PLACES), yticks=[])
-        land.spines.left.set_visible(False)
-        plots.dials(values["hands"], self.colors, clocks, columns=_PAIRS)
-
-    def _words(self) -> Iterator[tuple[float, str, str]]:
-        """Yield each word's place and color; the others take the places that are left, in order."""
-        # Halves go up, as in the script.
-        taken = int(self.query + 0.5), int(self.key + 0.5)
-        left = (place for place in range(_PLACES) if place not in taken)
-        for place, word in zip(left, _OTHERS.split(), strict=False):
-            yield place, word, plots.INK
-        yield self.query, "ran", self.colors[0]
-        yield self.key, "dog", self.colors[1]
-
 
 class Influence(_Figure):
     """How much each place counts for the last output, through layers of random weights."""
@@ -460,9 +380,6 @@ class Influence(_Figure):
     mask = _choice("mask", "causal", "none")
     depth = _number("layers", 12, 1, 12)
     encoding = _choice("positions", "none", "rotary", "ALiBi", "windows", "hybrid")
-    curves = ("influence",)
-    xlabel, ylabel = "place", "times the mean"
-    yscale = "log"
 
     def values(self) -> Values:
         # In times the mean over 128 places; chapter 21 compares it with layers drawn at random.
@@ -500,7 +417,6 @@ class Words(_Figure):
 
     order = _choice("order", *_ORDERS)
     positions = _choice("positions", "off", "on")
-    parts = ("weights", "outputs")
 
     def values(self) -> Values:
         words = self.order.split()
@@ -520,14 +436,6 @@ class Words(_Figure):
         weights = np.exp(x @ x.T)
         weights /= weights.sum(axis=1, keepdims=True)
         return weights, weights @ x
-
-    def _draw(self, figure: Figure, values: Values) -> None:
-        super()._draw(figure, values)
-        words = self.order.split()
-        figure.axes[0].set(xlabel="")
-        figure.axes[0].set_xticks(range(3), words)
-        for ax in figure.axes:
-            ax.set_yticks(range(3), words)
 
 
 # By name; each has a script of that name in ``figures``.

@@ -1,0 +1,85 @@
+// A live figure as a standalone SVG: what is seen of its picture, with the styles that it has there.
+
+// Of these, a part gets those that differ from its parent's.
+const INHERITED = [
+  "fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin",
+  "fill-opacity", "stroke-opacity", "font-size", "font-weight", "text-anchor", "paint-order",
+];
+const svgElement = (name, attributes, ...children) => {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+};
+const rounded = (x) => Math.round(10 * x) / 10;
+const isSeen = (node) => node.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+
+/** A shape of the picture, without classes and labels. */
+function copyOf(node) {
+  if (node.nodeType === Node.TEXT_NODE) return node.cloneNode();
+  const style = getComputedStyle(node);
+  const around = getComputedStyle(node.parentElement);
+  const copy = svgElement(node.localName, {});
+  for (const { name, value } of node.attributes)
+    if (!/^(class|style|role|tabindex|aria-.*|display)$/.test(name)) copy.setAttribute(name, value);
+  for (const name of INHERITED) {
+    const value = style.getPropertyValue(name);
+    if (value !== around.getPropertyValue(name)) copy.setAttribute(name, value);
+  }
+  if (style.opacity !== "1") copy.setAttribute("opacity", style.opacity);
+  if (node.localName === "circle") copy.setAttribute("r", parseFloat(style.r));
+  const [x, y] = style.translate.split(" ").map(parseFloat);
+  const moved = Number.isNaN(x) ? [] : [`translate(${x},${y || 0})`];
+  if (style.transform !== "none") moved.push(style.transform);
+  if (moved.length) copy.setAttribute("transform", moved.join(" "));
+  copy.append(...[...node.childNodes].filter((child) => !child.localName || isSeen(child)).map(copyOf));
+  return copy;
+}
+
+/** A bar with the colors of a map, low to high. */
+function barOf(node, box) {
+  const colors = getComputedStyle(node).backgroundImage.match(/rgb\([^)]*\)/g);
+  const stops = colors.map((color, n) => svgElement("stop", { offset: n / (colors.length - 1), "stop-color": color }));
+  return [svgElement("linearGradient", { id: "bar" }, ...stops), svgElement("rect", { ...box, fill: "url(#bar)" })];
+}
+
+/** The picture of a figure. */
+function still(figure) {
+  const picture = figure.shadowRoot.querySelector(".picture");
+  const frame = picture.getBoundingClientRect();
+  const boxOf = (node) => {
+    const box = node.getBoundingClientRect();
+    const place = { x: box.x - frame.x, y: box.y - frame.y, width: box.width, height: box.height };
+    return Object.fromEntries(Object.entries(place).map(([name, value]) => [name, rounded(value)]));
+  };
+  const parts = [];
+  const walk = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) {
+      if (!node.data.trim()) return;
+      const range = document.createRange();
+      range.selectNode(node);
+      const { x, y, width, height } = boxOf(range);
+      const style = getComputedStyle(node.parentElement);
+      const size = parseFloat(style.fontSize);
+      // The middle of its box, from which an upright label is turned
+      const [across, down] = [rounded(x + width / 2), rounded(y + height / 2)];
+      const turn = style.writingMode === "horizontal-tb" ? 0 : -90;
+      const place = { transform: `translate(${across},${down}) rotate(${turn})`, y: rounded(0.35 * size) };
+      parts.push(svgElement("text", { ...place, "text-anchor": "middle", "font-size": size }, node.data.trim()));
+    } else if (isSeen(node)) {
+      if (node.localName === "canvas")
+        parts.push(svgElement("image", { ...boxOf(node), href: node.toDataURL(), preserveAspectRatio: "none", style: "image-rendering: pixelated" }));
+      else if (node.localName === "svg") {
+        const copy = copyOf(node);
+        for (const [name, value] of Object.entries(boxOf(node))) copy.setAttribute(name, value);
+        parts.push(copy);
+      } else if (node.localName === "i") parts.push(...barOf(node, boxOf(node)));
+      else node.childNodes.forEach(walk);
+    }
+  };
+  picture.childNodes.forEach(walk);
+  const { width, height } = boxOf(picture);
+  const color = getComputedStyle(picture).color;
+  const all = svgElement("svg", { class: "still", width, height, viewBox: `0 0 ${width} ${height}`, fill: color, "font-family": "sans-serif" }, ...parts);
+  return new XMLSerializer().serializeToString(all);
+}
