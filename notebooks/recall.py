@@ -255,14 +255,14 @@ BUGS = [
         says="with one token per sequence, only the first sequence is right",
         report="ml-explore/mlx/issues/3949",
         law="batch",
-        cause="fail have other entries: a pair gives 0",
+        cause="fail have zeros: a pair gives 0",
         wrong=first_row_alone,
     ),
     Bug(
         says="positions beyond a table of 4096 rows are read out of bounds",
         report="pegainfer-project/pegainfer/issues/220",
         law="far",
-        cause="fail have other entries: a pair gives 0",
+        cause="fail have zeros: a pair gives 0",
         wrong=lambda x, positions: (
             rotate_pairs(x, positions) * (positions < 4096)[..., None]
         ),

@@ -122,7 +122,7 @@ add_all(
         "values: position/last": lambda n, d: sinusoidal_encoding(
             np.arange(n) / (n - 1 or 1), d
         ),
-        "values: fail have other positions: 0 is taken": lambda n, d: (
+        "values: position 256, dimension 0: 0 for -0.5733572; no known fault": lambda n, d: (
             sinusoidal_encoding((np.arange(n) + 1) % n, d)
         ),
         "unique: only 100": lambda n, d: learned(100, d)[np.arange(n) % 100],
@@ -133,7 +133,7 @@ add_all(
     },
 )
 add("table", "right: of width two", table, widths=2)
-add("table", "values: 1.000003*position", slightly_faster, convention="paper")
+add("table", "values: other frequencies", slightly_faster, convention="paper")
 add(
     "table",
     "right: scaled",
@@ -372,7 +372,7 @@ add(
 )
 WITH_THEIR_LAW = {
     "start: row + first position": from_the_first,
-    "half: 0.3333333*position": lambda x, p: posenc.rotate_pairs(x, p / 3),
+    "half: no known fault": lambda x, p: posenc.rotate_pairs(x, p / 3),
     "start: position + 1 is taken": lambda x, p: rotate_pairs(x, p + 1),
     # With the gradient of what doesn't turn
     "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
@@ -484,8 +484,8 @@ PADDED = partial(add, "positions", expected="left padding")
 PADDED("right: words", words)
 PADDED("right: NaN at padding", lambda mask: np.where(mask, words(mask), np.nan))
 PADDED("right: as RoBERTa", as_roberta, right=as_roberta)
-PADDED("values: they are id + 2", as_roberta)
-PADDED("values: id from 0", lambda mask: words(mask).clip(0), right=as_roberta)
+PADDED("values: they are 1 * id + 2", as_roberta)
+PADDED("values: 1 * id from 0 + 0", lambda mask: words(mask).clip(0), right=as_roberta)
 PADDED("values: shape (5, 2) for (2, 5)", lambda mask: words(mask).T)
 PADDED(
     "values: row 0, column 0", lambda mask: mask * as_roberta(mask), right=as_roberta
@@ -494,7 +494,7 @@ IMAGES = partial(add, "positions", expected="images")
 IMAGES("right: grid", grid)
 coarse = lambda sizes: 8 * grid(sizes)  # noqa: E731
 IMAGES("right: steps of 8", coarse, right=coarse)
-IMAGES("values: axis 0, patch 12: 1 for 8; they are 0.125*id", grid, right=coarse)
+IMAGES("values: axis 0, patch 12: 1 for 8; they are 0.125 * id + 0", grid, right=coarse)
 transposed = lambda sizes: grid(sizes[[0, 2, 1]])[[0, 2, 1]]  # noqa: E731
 IMAGES("values: axis 1, patch 1: 1 for 0; no known fault", transposed)
 

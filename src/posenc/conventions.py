@@ -237,6 +237,16 @@ class Reference:
         return np.asarray(out[..., self.order])
 
 
+class Numbers(NamedTuple):
+    """Numbers of each row of a call, (..., seq_len), and how many rows a sequence has."""
+
+    position: Floats
+    row: Any  # in its sequence, from 0
+    batch: Any  # of its sequence
+    head: Any
+    length: int
+
+
 class EncodingCall(NamedTuple):
     """A call of a table, a layer or a rotation, and what is right there."""
 
@@ -244,14 +254,16 @@ class EncodingCall(NamedTuple):
     x: Floats  # (..., seq_len, width)
     k: Floats  # the position of each row, (..., seq_len)
 
-    def numbers(self) -> list[Any]:
-        """Return the sequence, the head and the row of each row, (..., seq_len), from 0."""
+    def numbers(self) -> Numbers:
+        """Return what may be taken for the position of each row."""
         along: Any = np.indices(self.k.shape)  # each axis
         *lead, row = along
         # Without a batch, there is one sequence.
         lead = lead or [0 * row]
         # A layer has no heads; a rotation may take any axis for them.
-        return [lead[0], lead[-1] * self.right.convention.rotary, row]
+        head = lead[-1] * self.right.convention.rotary
+        k = np.round(self.k)  # which rounding may have moved, as `causes` tries
+        return Numbers(k, row, lead[0], head, row.max() + 1)
 
     @property
     def positions(self) -> Floats:

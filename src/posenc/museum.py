@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.conventions import EncodingCall, Floats
+from posenc.conventions import EncodingCall, Floats, Numbers
 
 __all__ = ["FAULTS", "MUSEUM", "Fault"]
 
@@ -63,6 +63,7 @@ def known(kind: str) -> list[Fault]:
 
 
 TABLE, ROTARY = ("table", "module"), ("rotary",)
+SOME_CALLS = ("some calls",)  # for which it is tried if others are right
 ANY = TABLE + ROTARY
 
 
@@ -80,15 +81,11 @@ def register(kinds: tuple[str, ...], makes: dict[str, Make]) -> None:
 # Wrong positions
 
 
-def numbered(place: Callable[[Floats, float], Any]) -> Make:
-    """Return what takes other positions, given the whole ones, and how many there are.
-
-    Those of a call may be off by rounding, which `causes` tries.
-    """
+def at(place: Callable[[Numbers], Any]) -> Make:
+    """Return what takes another number for the position of each row."""
 
     def make(call: EncodingCall) -> Floats:
-        k = np.round(call.k)
-        return call.at(place(k, k.max() + 1))
+        return call.at(place(call.numbers()) + 0.0 * call.k)
 
     return make
 
@@ -105,16 +102,18 @@ register(
         "batch for sequence (exhibit 1): the batch is counted; "
         "write `x.size(1)` for `x.size(0)`": (
             # Without a batch, these are rows.
-            lambda call: call.at(call.numbers()[0 if call.k.ndim > 1 else 2])
+            at(lambda of: of.batch if of.row.ndim > 1 else of.row)
         ),
         f"offset that sticks (exhibit B): each call begins at 0; use what is given, or {ITSELF}": (
-            lambda call: call.at(call.numbers()[2])
+            at(lambda of: of.row)
         ),
         "lost half (exhibit D): two neighbors share a position; add up all of it": (
-            numbered(lambda k, n: k // 2)
+            at(lambda of: of.position // 2)
         ),
-        f"column by column: {CELLS}": numbered(lambda k, n: k // SIDE),
-        f"column by column, along it: {CELLS}": numbered(lambda k, n: SIDE * k % n),
+        f"column by column: {CELLS}": at(lambda of: of.position // SIDE),
+        f"column by column, along it: {CELLS}": (
+            at(lambda of: SIDE * of.position % of.length)
+        ),
     },
 )
 
@@ -192,14 +191,22 @@ register(
         ),
     },
 )
-# Beside calls that are right; if all calls had it, it would be another convention.
+# Beside calls that are right; if all calls had mixed layouts, it would be another convention.
 register(
-    ("some calls",),
+    SOME_CALLS,
     {
         f"mixed layouts (exhibit C): {layout} are paired; pair alike in all calls": (
             paired(layout=layout)
         )
         for layout in ("neighbors", "halves")
+    },
+)
+register(
+    ROTARY + SOME_CALLS,
+    {
+        "zeros: a pair gives 0; fill all rows, heads and dimensions": (
+            lambda call: call.right.placed(call.x, 0 * call.angles, 0 * call.angles)
+        ),
     },
 )
 

@@ -10,8 +10,7 @@ from posenc._validate import check_choice
 from posenc.checks.laws import Law
 from posenc.checks.reports import NO_CAUSE
 from posenc.checks.subjects import Subject, floats
-from posenc.checks.sums import CLOSE, fewest_parts, written
-from posenc.checks.trials import Broken, Trial, Trials, user
+from posenc.checks.trials import NEAR, Broken, Trial, Trials, user
 from posenc.conventions import Floats
 
 COUNT = (
@@ -62,18 +61,22 @@ class Builder(Subject):
         return np.where(self.seen, ids, 0)
 
     def explain(self, trials: list[Trial]) -> str:
-        """Return what the ids are made of: the right ones, those without `right`, numbers."""
+        """Return of what the ids are a multiple, and what is added; or ""."""
         parts = {
             "id": self.meant,
             "id from 0": BUILT[self.expected][1],
-            "number": np.arange(self.meant.shape[1]),
-            "1": 1,
+            "number": np.arange(self.meant.shape[1]) + 0 * self.meant,
         }
-        parts = {name: part * self.seen for name, part in parts.items()}
-        (trial,) = trials
-        # Such as 1*id + 2*1, which is written "id + 2"
-        sums = fewest_parts(trial.given, parts, CLOSE)
-        return f"they are {' or '.join(map(written, sums))}; {COUNT}" if sums else ""
+        seen, (trial,) = self.seen > 0, trials
+        given = trial.given[seen]
+        for name, part in parts.items():
+            # Such as 1 * id + 2: least squares tell both numbers.
+            columns = np.stack([part[seen], np.ones(len(given))], axis=1)
+            numbers: Any = np.linalg.lstsq(columns, given, rcond=None)[0]
+            if np.abs(columns @ numbers - given).max() < NEAR:
+                times, more = np.round(numbers, 4) + 0.0  # which has no -0
+                return f"they are {times:g} * {name} + {more:g}; {COUNT}"
+        return ""
 
 
 @Law(

@@ -44,25 +44,26 @@ def explain(encoding: Encoding, trials: list[Trial]) -> str:
         return ""
     # Of results that are rounded to a half type, calls in other types say nothing.
     if calls[0].unit <= UNIT:
-        calls = usual_calls(encoding, encoding.nearest) + calls
+        calls = usual_calls(encoding) + calls
     found = causes(known(encoding.kind), calls)
     found = found or causes(another_convention(encoding), calls)
-    found = found or fitted_causes(calls)
+    found = found or measured_causes(calls)
+    if not found:
+        # Some rows are right: what gives the others?
+        failing = [in_part(trial) for trial in calls if trial.failing.any()]
+        found = measured_causes(failing)
+        found = found and IN_PART + found
     if found or encoding.convention:
         return found
     return NO_CAUSE + MEANT
 
 
-def fitted_causes(trials: list[Trial]) -> str:
-    """Return what the first family gives that gives all rows; or else, just those that fail."""
+def measured_causes(trials: list[Trial]) -> str:
+    """Return what the first family gives that gives all rows."""
     failing = [trial for trial in trials if trial.failing.any()]
-    parts = [in_part(trial) for trial in failing]
-    for before, calls in (("", trials), (IN_PART, parts)):
-        for family in FAMILIES:
-            found = causes(family(failing), calls)
-            if found:
-                return before + found
-    return ""
+    return next(
+        filter(None, (causes(family(failing), trials) for family in FAMILIES)), ""
+    )
 
 
 def in_part(trial: Trial) -> Trial:
@@ -78,21 +79,20 @@ def beside_a_fault(encoding: Encoding) -> Convention | None:
     if not encoding.is_declared:  # what has the default base lost no other
         faults.remove(MUSEUM["lost setting"])
     for convention in likely + bases:
-        if causes(faults, usual_calls(encoding, convention)):
+        if causes(faults, usual_calls(encoding.beside(convention))):
             return convention
     for convention in likely:
-        if fitted_causes(usual_calls(encoding, convention)):
+        if measured_causes(usual_calls(encoding.beside(convention))):
             return convention
     return None
 
 
-def usual_calls(encoding: Encoding, convention: Convention) -> list[Trial]:
-    """Compare a batch, if the code takes any, and whole sequences with a convention."""
-    calls = encoding.whole(convention)
+def usual_calls(encoding: Encoding) -> list[Trial]:
+    """Compare a batch, if the code takes any, and whole sequences."""
+    calls = encoding.whole()
     # A batch goes first: it is small, and tells most faults.
     with suppress(Broken, Raised):
-        x = encoding.draw((2, 3), 5)
-        calls = [encoding.compare(x, range(5), convention=convention), *calls]
+        calls = [encoding.compare(encoding.draw((2, 3), 5), range(5)), *calls]
     return calls
 
 
@@ -104,9 +104,10 @@ def another_convention(encoding: Encoding) -> Iterator[Fault]:
     undeclared = copy.copy(encoding)
     undeclared.base, undeclared.pairs = None, 0
     followed = max(undeclared.likely, key=undeclared.share)
+    other = undeclared.beside(followed)
 
     def make(call: EncodingCall) -> Floats:
-        return undeclared.reference(call.x.shape[-1], followed)(call.x, call.k)
+        return other.reference(call.x.shape[-1])(call.x, call.k)
 
     yield Fault("these are the numbers of another convention", str(followed), make)
 

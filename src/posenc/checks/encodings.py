@@ -6,6 +6,7 @@ compared. Tables, layers and rotations are subclasses, in `kinds`.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -176,9 +177,15 @@ class Encoding(Code):
         bases = [self.base] if self.base else BASES
         return [replace(one, base=base) for base, one in product(bases, found)]
 
+    def beside(self, convention: Convention) -> Encoding:
+        """Return the same code, which is compared with this convention."""
+        other = copy.copy(self)
+        other.nearest = convention
+        return other
+
     def share(self, convention: Convention) -> float:
         """Return which share of the entries a convention gives, at the width with the fewest."""
-        trials = self.whole(convention)
+        trials = self.beside(convention).whole()
         return float(min((trial.ratio <= LOOSE).mean() for trial in trials))
 
     @cached_property
@@ -209,33 +216,27 @@ class Encoding(Code):
             text += PAIRED
         return self.convention, text
 
-    def reference(self, width: int, convention: Convention | None = None) -> Reference:
-        """Return the book's encoding of a convention, by default the nearest, as it is declared.
+    def reference(self, width: int) -> Reference:
+        """Return the book's encoding of the nearest convention, as it is declared.
 
         A law that asks for it is skipped if the encoding is of another kind.
         """
         if self.other_kind:
             raise Skip(OTHER_KIND)
-        right = (convention or self.nearest).encoding(width)
+        right = self.nearest.encoding(width)
         # Coordinates of several axes are equal, so that their frequencies add up.
         omega = self.frequencies.sum(axis=0) if self.pairs else right.frequencies
         return replace(
             right, frequencies=omega, factor=self.factor, carried=self.carried
         )
 
-    def trial(
-        self,
-        x: Floats,
-        positions: Any,
-        out: Floats,
-        right: Reference,
-        unit: float = 0.0,
-    ) -> Trial:
-        """Compare a result, of the shape of x, with what is right."""
+    def trial(self, x: Floats, positions: Any, out: Floats, unit: float = 0.0) -> Trial:
+        """Compare a result, of the shape of x, which has a rounding unit, with what is right."""
         k = np.asarray(positions, np.float64)
         if k.ndim == 2:
             # (batch, seq_len) → (batch, 1, …, seq_len), over the heads
             k = k.reshape(len(k), *[1] * (x.ndim - 3), -1)
+        right = self.reference(x.shape[-1])
         call = EncodingCall(right, x, np.broadcast_to(k, x.shape[:-1]))
         meant = call.encode(call.angles)
         unit = unit or self.unit
@@ -249,23 +250,17 @@ class Encoding(Code):
         x: Floats,
         positions: Any,
         unit: float = 0.0,
-        convention: Convention | None = None,
         shown: Any = slice(None),
         **variant: Any,
     ) -> Trial:
-        """Call the code, or a variant, whose results have a rounding unit; compare some rows."""
+        """Call the code, or a variant, and compare those rows that are shown."""
         out = self.call(x, positions, **variant)[..., shown, :]
-        right, k = self.reference(x.shape[-1], convention), np.asarray(positions)
-        return self.trial(x[..., shown, :], k[..., shown], out, right, unit)
+        k = np.asarray(positions)[..., shown]
+        return self.trial(x[..., shown, :], k, out, unit)
 
-    def whole(self, convention: Convention | None = None) -> list[Trial]:
+    def whole(self) -> list[Trial]:
         """Compare the whole sequence at each width."""
-        return [
-            self.trial(
-                x, range(x.shape[-2]), out, self.reference(x.shape[-1], convention)
-            )
-            for x, out in self.sequences
-        ]
+        return [self.trial(x, range(self.rows), out) for x, out in self.sequences]
 
     def explain(self, trials: list[Trial]) -> str:
         """Return the faults that give what was measured, or what to declare."""

@@ -1,15 +1,9 @@
-"""Families of faults of encodings: other positions, frequencies, entries, a multiplier.
+"""Families of faults of encodings: another multiplier, other positions, frequencies, or entries.
 
-A known fault of the museum is run as it is. Of a family, only the kind is known, such as "something
-else is taken for the position". Which one it is, a fit tells:
-
-1. What code must have taken is read from the rows that fail, such as the position of each.
-2. That is written as a sum of few things which code may take by mistake (`posenc.checks.sums`).
-3. The sum becomes a `Fault`, whose `make` gives what such code would give.
-
-For example, if rows at positions 4, 5 and 6 turn as those at 5, 6 and 7 should, "position + 1" is
-taken. `causes` runs that on all calls, and names it if it gives what was measured. So a fit may try
-much, and be rough: if wrong, it isn't named.
+A known fault of the museum is run as it is. Of a family, only the kind is known. Which one it is,
+is measured in the trials that fail, or all are tried. For example, if pairs of the whole sequence
+turn by 1, 0.1 and 0.01 radians a position, a `Fault` is made that encodes at these frequencies.
+`causes` runs that on all calls, and names it if it gives what was measured.
 """
 
 from __future__ import annotations
@@ -21,38 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from posenc.checks.sums import CLOSE, Parts, Weights, added, fewest_parts, written
 from posenc.checks.trials import NEAR, Trial
-from posenc.conventions import UNIT, EncodingCall, Floats, Reference
-from posenc.museum import Fault, known
-
-ENOUGH = 2000  # entries for a fit, which is then tried on all
-COUNT = (
-    "count once, from the right number, along the right axis, each sequence alone, alike in all "
-    "calls and caches; if it is meant, declare Convention(first=..., step=...)"
-)
-
-
-def joined(trials: list[Trial], arrays: list[Any]) -> Floats:
-    """Join the failing rows of all trials, of an array for each: (entries,), real numbers."""
-    rows = [array[trial.failing] for trial, array in zip(trials, arrays, strict=True)]
-    column = np.concatenate([*map(np.ravel, rows)])
-    # A complex number becomes two, and a whole one real.
-    return (1.0 * column[:: 1 + len(column) // ENOUGH]).view(np.float64)
-
-
-def sums_of(
-    trials: list[Trial],
-    measured: list[Any],
-    parts_of: Callable[[Any], Parts],
-    close: float,
-) -> list[Weights]:
-    """Write what was measured in each trial as sums of parts of its call, in failing rows."""
-    listed = [parts_of(trial.call) for trial in trials]
-    parts = {
-        name: joined(trials, [part[name] for part in listed]) for name in listed[0]
-    }
-    return fewest_parts(joined(trials, measured), parts, close)
+from posenc.conventions import EncodingCall, Floats, Reference
+from posenc.museum import Fault, Make, known
 
 
 def as_complex(right: Reference, array: Floats) -> Any:
@@ -67,6 +32,14 @@ def added_to(call: EncodingCall) -> Floats:
     return np.asarray(carried * call.x)
 
 
+def turning(call: EncodingCall) -> Any:
+    """Return what turns, (..., pairs): pairs of x; of a table, (0, 1), which turns backwards."""
+    if call.right.convention.rotary:
+        return as_complex(call.right, call.x)
+    # sin + i cos = i exp(-i angle)
+    return 1j + 0 * call.angles
+
+
 def results(trial: Trial) -> Any:
     """Return what was measured, less what rows are added to: a number for each pair."""
     call: EncodingCall = trial.call
@@ -76,75 +49,57 @@ def results(trial: Trial) -> Any:
 
 # Positions
 
-
-def turns(trial: Trial) -> Any:
-    """Return numbers whose angle is how each pair turned, (..., seq_len, pairs)."""
-    right, x, _ = trial.call
-    if right.convention.rotary:
-        return results(trial) * as_complex(right, x).conj()
-    # A table adds sin + i cos = i exp(-i angle), whose conjugate times i is exp(i angle).
-    return 1j * results(trial).conj()
+COUNT = (
+    "count once, from the right number, along the right axis, each sequence alone, alike in all "
+    "calls and caches; if it is meant, declare Convention(first=..., step=...)"
+)
 
 
-def decoded(trial: Trial, times: float) -> Floats:
-    """Return the position of each row, (..., seq_len), if it is about so many times the right."""
-    place, turned = times * trial.call.positions, turns(trial)
-    frequencies = trial.call.right.frequencies
-    # An angle is known but for whole turns. The slowest pair makes none, so that it tells the
-    # position roughly: well enough to know the whole turns of the next one, which tells it better,
-    # and so on to the fastest. Say that pairs turn by 0.1 and 1 radians a position, and that row 20
-    # is taken for 23: the slow one is ahead by 0.3, and 0.01 of rounding, which tells 23.1; the
-    # fast one is 0.1 behind that, which tells 23.
-    for pair in np.argsort(np.abs(frequencies)):
-        omega = frequencies[pair]
-        rest = np.angle(turned[..., pair] * np.exp(-1j * omega * place))
-        # One that hardly turns tells rounding alone.
-        if np.abs(omega) > UNIT:
-            place = place + rest / omega
-    return np.asarray(place)
-
-
-def places(call: EncodingCall) -> Parts:
-    """Return what may be taken for positions, each of the shape of k."""
-    position = call.positions
-    batch, head, row = call.numbers()
-    length = row.max() + 1
+def places(call: EncodingCall) -> dict[str, Any]:
+    """Return what code may take for positions by mistake."""
+    position, row, batch, head, length = call.numbers()
+    first = position[..., :1]
     # Without a batch, k has the shape (seq_len,).
     sequences = position if position.ndim > 1 else position[None]
-    parts = {
-        "1": 1,
-        "position": position,
-        "row": row,
-        "batch": batch,
-        "head": head,
+    return {
+        "0": 0,
+        "position + 1": position + 1,
+        "position - 1": position - 1,
+        "2*position": 2 * position,
+        "4*position": 4 * position,
+        "position/2": position / 2,
+        "position/4": position / 4,
+        "position/last": position / max(length - 1, 1),
         "length": length,
-        "length*batch": length * batch,
-        "first position": position[..., :1],
+        "head": head,
+        "position + head": position + head,
+        "position + batch": position + batch,
+        "position + length*batch": position + length * batch,
+        "first position": first,
+        "row + first position": row + first,
         "first sequence's position": sequences[0],
-        "position/last": position / max(position.max(initial=0), 1),
         "sum over the batch": sequences.sum(axis=0),
     }
-    return {name: part + 0 * call.k for name, part in parts.items()}
 
 
 def other_positions(trials: list[Trial]) -> Iterator[Fault]:
-    """Find what is taken for the position."""
+    """Try what code may take for the position."""
 
-    def taking(weights: Weights) -> Fault:
-        def make(call: EncodingCall) -> Floats:
-            taken = np.asarray(added(weights, places(call)))
-            return call.encode(taken[..., None] * call.right.frequencies)
+    def taking(name: str) -> Make:
+        return lambda call: call.at(places(call)[name] + 0 * call.k)
 
-        said = f"{written(weights)} is taken for the position; {COUNT}"
-        return Fault("other positions", said, make)
-
-    # Whole turns are told from a guess: that positions are near the right ones, or near 0.
-    for times in (1, 0):
-        taken = [decoded(trial, times) for trial in trials]
-        yield from map(taking, sums_of(trials, taken, places, CLOSE))
+    for name in places(trials[0].call):
+        text = f"{name} is taken for the position; {COUNT}"
+        yield Fault("other positions", text, taking(name))
 
 
 # Frequencies
+
+
+def turns(trial: Trial) -> Any:
+    """Return numbers whose angle is how each pair turned, (..., seq_len, pairs)."""
+    turned = results(trial) * turning(trial.call).conj()
+    return turned if trial.call.right.convention.rotary else turned.conj()
 
 
 def radians_a_position(trial: Trial) -> Floats:
@@ -176,7 +131,7 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
         return call.of(frequencies=radians)
 
     for radians, right in measured.values():
-        pairs = np.flatnonzero(np.abs(radians - right) > CLOSE * np.abs(right))
+        pairs = np.flatnonzero(np.abs(radians - right) > 1e-6 * np.abs(right))
         if len(pairs):
             text = f"pairs {pairs[:4]} turn by {radians[pairs[:4]]} radians a position, for "
             text += f"{right[pairs[:4]]}; mind base, exponent, and the rule that scales them; "
@@ -213,47 +168,39 @@ def other_factor(trials: list[Trial]) -> Iterator[Fault]:
 # Entries of a pair
 
 
-def entries(call: EncodingCall) -> Parts:
-    """Return what both entries of a pair may be made of, as complex numbers (..., pairs)."""
-    angles = call.angles
-    pair = call.right.carried * as_complex(call.right, call.x) + 0 * angles
-    if call.right.convention.rotary:
-        pairs = {
-            "(a, b)": pair,
-            "(-b, a)": 1j * pair,
-            "(a, -b)": pair.conj(),
-            "(b, a)": 1j * pair.conj(),
-        }
-    else:
-        pairs = {"(a, b)": pair, "(1, 0)": 1 + 0 * pair, "(0, 1)": 1j + 0 * pair}
-    waves = {"": 1, "*cos": np.cos(angles), "*sin": np.sin(angles)}
-    return {
-        name + wave: pairs[name] * waves[wave] for name, wave in product(pairs, waves)
-    }
+PAIRS: dict[str, Callable[[Any], Any]] = {  # of a + ib, which are (a, b)
+    "(a, b)": lambda pair: pair,
+    "(-b, a)": lambda pair: 1j * pair,
+    "(a, -b)": lambda pair: pair.conj(),
+    "(b, a)": lambda pair: 1j * pair.conj(),
+}
 
 
 def other_entries(trials: list[Trial]) -> Iterator[Fault]:
-    """Find what the two entries of failing rows are made of, for all pairs alike."""
+    """Try other signs, and other dimensions, where (a, b)*cos + (-b, a)*sin is right."""
 
-    def making(weights: Weights) -> Fault:
+    def made_of(cosine: str, sine: str, signs: list[int]) -> Make:
         def make(call: EncodingCall) -> Floats:
-            pair = added(weights, entries(call)) + as_complex(
-                call.right, added_to(call)
-            )
-            return call.right.placed(call.x, pair.real, pair.imag)
+            pair, angles = as_complex(call.right, call.x), call.angles
+            turned = signs[0] * PAIRS[cosine](pair) * np.cos(angles)
+            turned += signs[1] * PAIRS[sine](pair) * np.sin(angles)
+            turned *= call.right.factor
+            return call.right.placed(call.x, turned.real, turned.imag)
 
-        text = "a pair gives 0; fill all rows, heads and dimensions"
-        if weights:
-            text = f"a pair (a, b) gives {written(weights)}; mind signs, which is the sine, "
-            text += "and that the result is the query's, or the key's, and assigned"
-        return Fault("other entries", text, make)
+        return make
 
-    measured = [results(trial) for trial in trials]
-    yield from map(making, sums_of(trials, measured, entries, NEAR))
+    if not trials[0].call.right.convention.rotary:
+        return
+    for cosine, sine, *signs in product(PAIRS, PAIRS, (1, -1), (1, -1)):
+        before, between = ("-" if sign < 0 else "+" for sign in signs)
+        said = f"{before}{cosine}*cos {between} {sine}*sin".removeprefix("+")
+        text = f"a pair (a, b) gives {said}; mind signs, which is the sine, and that the result is "
+        text += "the query's, or the key's, and assigned"
+        yield Fault("other entries", text, made_of(cosine, sine, signs))
 
 
-def mixed_layouts(trials: list[Trial]) -> list[Fault]:
-    """Return the faults of some calls: if all had them, they would be of another convention."""
+def in_some_calls(trials: list[Trial]) -> list[Fault]:
+    """Return the known faults that some calls may have, beside others that are right."""
     return known("some calls")
 
 
@@ -262,5 +209,5 @@ FAMILIES = (
     other_positions,
     other_frequencies,
     other_entries,
-    mixed_layouts,
+    in_some_calls,
 )
