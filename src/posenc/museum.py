@@ -1,8 +1,8 @@
 """Known faults: functions that make a wrong result of the right encoding.
 
 A check that fails runs all that apply on the same calls: one that gives the measured numbers is the
-cause. Those with a number are exhibits of the book's chapters 14 and 16. Whatever only a number or
-two tell apart, such as another base, is fitted in `posenc.checks.families`.
+cause. Those with a number are exhibits of the book's chapters 14 and 16. Whatever only a number
+tells apart, such as another position or frequency, is in `posenc.checks.families`.
 
 A fault's `make` takes a call of a table, a layer or a rotation, and returns what code that has the
 fault gives, of the shape of x. What other kinds of subjects may have wrong is found beside them.
@@ -54,7 +54,7 @@ class Fault:
 
 
 FAULTS: list[Fault] = []
-"""All known faults that need no fit."""
+"""All known faults that need no measurement."""
 
 
 def known(kind: str) -> list[Fault]:

@@ -1,9 +1,12 @@
 """Why an encoding isn't right: which faults give the numbers that were measured.
 
 A cause is a reproduction. `explain` takes calls that fail, and the usual ones, and asks for faults:
-known ones (`posenc.museum`), what may be meant, and fitted ones (`families`). `causes` runs them on
-the calls. If no convention is declared or recognized, `beside_a_fault` does the same beside each
-likely one, and the first that answers tells which convention was meant.
+known ones (`posenc.museum`), what may be meant, and those of `families`. `causes` runs them on the
+calls. For example, if code counts the batch, "batch for sequence" gives the same numbers in a batch
+and in whole sequences, and is named; "lost half" gives others, and isn't.
+
+If no convention is declared or recognized, `beside_a_fault` does the same beside each likely one,
+and the first that answers tells which convention was meant.
 """
 
 from __future__ import annotations
