@@ -439,6 +439,8 @@ add("bias", "right: T5", buckets(causal=False), **TWO_SIDED)
 add("bias", "values: no known fault", buckets(causal=True), **TWO_SIDED)
 add("bias", "values: no known fault", buckets(causal=False), **ONE_SIDED)
 add("bias", "values: if it is meant, pass expected=", buckets(causal=False))
+far_off = lambda n: buckets(causal=False)(n) + (abs(offsets(n)) > 128)  # noqa: E731
+add("bias", "values: no known fault", far_off, **TWO_SIDED)
 add("bias", "start: no known fault", shifted, **ANY)
 SIGNED = {"expected": lambda n: -0.25 * abs(offsets(n))}
 add("bias", "right: signed", lambda n: 0.25 * offsets(n), **SIGNED, **CAUSAL)

@@ -120,7 +120,7 @@ class Decoder(Subject):
                 raise Skip(f"no argument for {name}")
         read = partial(self.in_chunks, text.lengths) if text.lengths else self.whole
         given = text.masked(read(text.tokens, **text.arguments))
-        bound = UNIT**0.5 * float(np.ptp(text.scores, axis=2).max())
+        bound = UNIT**0.5 * float(np.ptp(self.alone))
         words = "in chunks" if text.lengths else "whole"
         axes = ("text", "token", "score")
         return Trial(words, given, text.masked(text.scores), bound, axes, text)

@@ -8,7 +8,7 @@ it. What came out is a row of the report (`reports`).
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -51,16 +51,17 @@ def laws_of(kind: str) -> list[str]:
     return [law.name for law in LAWS if kind in law.kinds]
 
 
-def choose(kind: str, names: Collection[str] | None = None) -> list[Law]:
+def choose(kind: str, names: Iterable[str] | None = None) -> list[Law]:
     """Return the laws with these names; by default, all but those on request."""
     known = laws_of(kind)
-    if names is None:
-        names = set(known) - set(ON_REQUEST)
-    if not names:
+    usual = [name for name in known if name not in ON_REQUEST]
+    # A generator could be read only once.
+    wanted = usual if names is None else [*names]
+    if not wanted:
         raise ValueError(f"laws must have one, of {', '.join(known)}")
-    for name in names:
+    for name in wanted:
         check_choice(f"law of a {kind}", name, known)
-    return [law for law in LAWS if kind in law.kinds and law.name in names]
+    return [law for law in LAWS if kind in law.kinds and law.name in wanted]
 
 
 def judge_all(subject: Any, laws: Iterable[Law]) -> Iterator[Row]:

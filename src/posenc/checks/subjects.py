@@ -33,8 +33,9 @@ def type_of(array: Any) -> str:
 def floats(array: Any, finite: bool = True) -> Floats:
     """Return numbers in float64; NaN and infinity break the law, so they can't pass it."""
     if hasattr(array, "detach"):
-        # In numpy's own types, which bfloat16 isn't
-        array = array.detach().cpu().double()
+        array = user(array.detach().cpu)
+        # numpy has no bfloat16; what is complex is refused below.
+        array = array if array.is_complex() else array.double()
     numbers = user(np.asarray, array)
     if numbers.dtype.kind not in "biuf":
         raise Broken(f"{numbers.dtype}, which isn't a type of numbers")
