@@ -52,8 +52,10 @@ def replace_outputs(app, doctree):
 def draw_image(app, image, kind):
     """Replace an image by the live figure, in its first state."""
     widget = widgets.FIGURES[kind]()
-    image["uri"] = "/" + Path(os.path.relpath(widget.still(), app.srcdir)).as_posix()
-    image.parent.replace(image, live(kind, widget.state(), image.deepcopy()))
+    path = Path(os.path.relpath(widget.still(), app.srcdir))
+    image["uri"] = f"/{path.as_posix()}"
+    figure = live(kind, widget.state(), image.deepcopy())
+    image.parent.replace(image, figure)
 
 
 def add_script(app, body):
