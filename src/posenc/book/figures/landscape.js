@@ -50,7 +50,8 @@ export function landscape(svg) {
       assign(land, { transform: `translate(${round(xIn(row, query))})` });
       assign(changed, { points: difference });
     });
-    if (layers === drawn) return; // as in most drags: they only move
+    // In most drags, attention.js gives the same list, which has only moved; a glide makes new ones.
+    if (layers === drawn) return;
     drawn = layers;
     // A layer ends where faster pairs take away what it adds.
     const topOf = (pair) => corners(layers.map((sums, n) => Math.min(sums.at(-1 - pair), curve[n])));
