@@ -113,6 +113,7 @@ add_all(
         "right: DETR": detr,
         "right: of forty rows": lambda n, d: table(min(n, 40), d),
         "right: in half precision": lambda n, d: in_torch(n, d).bfloat16(),
+        "shape: complex64": lambda n, d: in_torch(n, d) + 7j,
         "values: 0 for 0.841471; no known fault": lambda n, d: table(n, d).astype(int),
         "repeat: the first result": in_shared_memory,
         "repeat: depends on earlier calls": growing,
@@ -527,6 +528,12 @@ def without_positions(tokens, positions=None, mask=None):
     return ABSOLUTE.full(tokens, mask=mask)
 
 
+def one_score(tokens, cache):
+    scores, cache = DECODER.step(tokens, cache)
+    return scores[..., :1], cache
+
+
+add("decoder", "right: one score", Pair(lambda t: full(t)[..., :1], one_score))
 DROPOUT = np.random.default_rng(0)
 ABSOLUTE = tiny.Decoder(DECODER.weights, rotary=False)
 OFF_BY_ONE = counting_up(lambda n, more: n + (n > 0))

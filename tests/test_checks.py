@@ -135,6 +135,12 @@ def test_an_argument_that_is_wrong_is_named(message):
         checks.check(table, **BAD[message])
 
 
+def test_laws_may_come_from_an_iterator():
+    """One that was read twice would test nothing, and pass."""
+    report = checks.check(table, laws=iter(["values"]))
+    assert [row.law for row in report.rows] == ["values"]
+
+
 def test_a_report_says_where_the_two_part():
     report = judge("table", hunt.dimension_for_pair)
     part = "dimension_for_pair .* fails values: .*, position 1, .* for .* at most .*tau"

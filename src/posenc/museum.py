@@ -236,10 +236,10 @@ HALVES: dict[str, Callable[[Floats], Floats]] = {
 ALL = ("positions", "frequencies", "angles")
 
 
-def rounding(half: str, *rounded: str) -> Make:
-    """Return what encodes by numbers of which some are rounded to a half type."""
+def rounding(half: str, *names: str) -> Make:
+    """Return what encodes by numbers of which those with these names are rounded to a half type."""
     positions_of, frequencies_of, angles_of = (
-        HALVES[half] if name in rounded else np.asarray for name in ALL
+        HALVES[half] if name in names else np.asarray for name in ALL
     )
 
     def make(call: EncodingCall) -> Floats:

@@ -40,7 +40,15 @@ APART = 33 * UNIT
 
 
 def explain(encoding: Encoding, trials: list[Trial]) -> str:
-    """Return what gives these trials and the usual calls, beside the nearest convention, or ""."""
+    """Return what gives these trials and the usual calls, beside the nearest convention, or "".
+
+    The first of these that gives all of them:
+
+    1. known faults;
+    2. another known convention, if one was declared;
+    3. a family of faults: another multiplier, positions, frequencies, or entries;
+    4. the same, of the rows that fail alone.
+    """
     # Properties have no call that a fault could be run on.
     calls = [trial for trial in trials if trial.call]
     if not calls:
@@ -52,7 +60,6 @@ def explain(encoding: Encoding, trials: list[Trial]) -> str:
     found = found or causes(another_convention(encoding), calls)
     found = found or measured_causes(calls)
     if not found:
-        # Some rows are right: what gives the others?
         failing = [in_part(trial) for trial in calls if trial.failing.any()]
         found = measured_causes(failing)
         found = found and IN_PART + found

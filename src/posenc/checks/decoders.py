@@ -28,7 +28,6 @@ from posenc.checks.trials import (
 )
 from posenc.conventions import UNIT, Floats
 
-# Texts that make no sense without an argument
 TEXTS = 5  # a fault may begin at four; `left_padded` has five numbers
 CHUNKS = (5, 1, 3)  # lengths of the chunks; a last one takes the rest
 BOUND = (

@@ -120,7 +120,8 @@ class Encoding(Code):
             raise ValueError(f"widths {rule}; got {widths}")
 
     # What calls of the code tell. Each is found out when a law first asks for it, since the code
-    # may raise, which the law reports; and each is found from those above it alone.
+    # may raise, which the law reports. `nearest` comes last, and comparing needs it: so while it is
+    # looked for, code is compared `beside` a given one.
 
     @cached_property
     def limit(self) -> int:
@@ -180,6 +181,7 @@ class Encoding(Code):
     def beside(self, convention: Convention) -> Encoding:
         """Return the same code, which is compared with this convention."""
         other = copy.copy(self)
+        # What a cached property holds is looked for no more.
         other.nearest = convention
         return other
 

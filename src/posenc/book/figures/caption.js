@@ -14,7 +14,7 @@ export function caption() {
   let latest;
   const announce = (words) => write(spoken, words);
   const show = () => {
-    soon = undefined;
+    soon = clearTimeout(soon);
     said.replaceChildren(...latest);
   };
   const tell = (nodes, passing) => {
