@@ -270,6 +270,25 @@ def test_words_stand_on_the_landscape(show):
     close([x, y], summit, atol=0.2)
 
 
+def test_the_landscape_is_drawn_anew_for_another_width_and_base(show):
+    """While words are dragged, it only moves."""
+    page = show("turning")
+    page.set_viewport_size({"width": 390, "height": 800})
+    expect(page.figure.locator(".row")).to_have_count(2)
+    ridge = page.figure.locator(".curve").first
+    expect(ridge).to_have_attribute("points", re.compile("[0-9]"))
+    before = ridge.get_attribute("points")
+    show_state(page, base=1000)
+    expect(ridge).not_to_have_attribute("points", before)
+
+
+def test_the_slider_of_both_words_ends_where_they_do(show):
+    both = show("turning").get_by_label("both")
+    both.press("End")
+    highest = both.get_attribute("aria-valuemax")
+    expect(both).to_have_attribute("aria-valuenow", highest)
+
+
 def test_a_word_changes_places_with_the_one_that_it_is_dropped_on(show):
     """The text says to swap the outer two; the one between them stays."""
     page = show("words")
