@@ -141,12 +141,16 @@ def test_laws_may_come_from_an_iterator():
     assert [row.law for row in report.rows] == ["values"]
 
 
+def own_exponent(seq_len, d_model):
+    return hunt.BUGS["own exponent"](seq_len, d_model)
+
+
 def test_a_report_says_where_the_two_part():
-    report = judge("table", hunt.dimension_for_pair)
-    part = "dimension_for_pair .* fails values: .*, position 1, .* for .* at most .*tau"
+    report = judge("table", own_exponent)
+    part = "own_exponent .* fails values: .*, position 1, .* for .* at most .*tau"
     assert re.match(part, repr(report))
     html = report._repr_html_()
-    assert 'href="../notebooks/14_bug_museum.html#exhibit-2"' in html
+    assert 'href="../notebooks/14_bug_museum.html#exhibit-9"' in html
     with pytest.raises(AssertionError, match="failed   values"):
         report.raise_if_failed()
 
@@ -155,9 +159,7 @@ def test_expected_failures(tmp_path):
     file = tmp_path / "expected.toml"
     file.write_text('[own_exponent]\nvalues = "halved"\n')
     laws = ["shape", "values", "half"]
-    decorator = checks.parametrize_with_checks(
-        [hunt.own_exponent], expect=file, laws=laws
-    )
+    decorator = checks.parametrize_with_checks([own_exponent], expect=file, laws=laws)
     shape, values, half = decorator.mark.args[1]
     assert values.id == "own_exponent-values"
     shape.values[0]()
@@ -170,7 +172,7 @@ def test_expected_failures(tmp_path):
     assert "so drop the expected failure" in mended["shape"].cause
 
 
-RIGHT, WRONG = "posenc:sinusoidal_encoding", "posenc.book.hunt:own_exponent"
+RIGHT, WRONG = "posenc:sinusoidal_encoding", "test_checks:own_exponent"
 
 
 @pytest.mark.parametrize(
@@ -208,7 +210,10 @@ def test_exit_codes(arguments, code, said, capsys, tmp_path, monkeypatch):
 
 
 def test_a_terminal_without_marks_and_python_without_docstrings():
-    old = os.environ | {"PYTHONIOENCODING": "cp1252"}
+    old = os.environ | {
+        "PYTHONIOENCODING": "cp1252",
+        "PYTHONPATH": f"tests{os.pathsep}notebooks",
+    }
     assert (
         "failed   values" in python("-OO", "-m", "posenc.checks", WRONG, env=old).stdout
     )

@@ -93,6 +93,14 @@ def test_what_is_seen_is_what_python_computes(show, name):
         assert seen["unknownColors"] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "given"), [("switch", {"d_model": 7}), ("learning", {"step": 4})]
+)
+def test_a_number_between_two_steps_is_the_nearer_one(show, name, given):
+    seen = json.loads(show(name).figure.evaluate("shown", given))
+    assert seen["state"] == KINDS[name](**given).state()
+
+
 STILLS = {figure.still(): figure for figure in stills.states()}
 
 

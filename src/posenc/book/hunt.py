@@ -24,18 +24,8 @@ def wrong_table(
     return np.asarray(MUSEUM[name].make(call))
 
 
-def _bug(name: str) -> Encode:
-    """Return the function that makes a fault's table, under the fault's name."""
-
-    def encode(seq_len: int, d_model: int) -> Floats:
-        return wrong_table(name, seq_len, d_model)
-
-    encode.__qualname__ = name.replace(" ", "_")  # by which reports call it
-    return encode
-
-
 BUGS: dict[str, Encode] = {  # the wrong tables of chapter 14
-    name: _bug(name)
+    name: partial(wrong_table, name)
     for name in (
         "dimension for pair",
         "own exponent",
@@ -47,10 +37,6 @@ BUGS: dict[str, Encode] = {  # the wrong tables of chapter 14
         "swapped power",
     )
 }
-# Names for "module:name" on a command line, which gets no name with a space.
-dimension_for_pair, own_exponent = BUGS["dimension for pair"], BUGS["own exponent"]
-
-
 RIGHT: dict[str, Encode] = {  # correct tables, written in different ways
     "the package's, in 32 bits": partial(sinusoidal_encoding, dtype=np.float32),
     "the same in 64 bits": partial(sinusoidal_encoding, dtype=np.float64),

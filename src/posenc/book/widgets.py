@@ -1,8 +1,9 @@
 """Live figures, as Jupyter widgets.
 
 A script of the folder ``figures`` draws each of them, on the website and in Jupyter. Python
-has its fields with their limits, and the values that tests hold the script to. Limits are
-checked by traitlets, which raises TraitError. Readers without JavaScript get a still picture,
+has its fields with their limits, which traitlets checks and raises TraitError, and the values that
+tests hold the script to: a number that both of them write, as ``HEAD`` in ``attention.js``, fails
+``tests/test_figures.py`` where they differ. Readers without JavaScript get a still picture,
 which the script has drawn: ``make stills`` stores one for each state that a chapter shows. With
 ``POSENC_STATIC`` set, it alone is shown: a stored notebook outlives the kernel of a widget.
 
@@ -41,34 +42,35 @@ from posenc.conventions import Convention
 
 # Of kind and state, beside a stored picture.
 MIME = "application/vnd.posenc.figure+json"
-Floats = NDArray[Any]
+Numbers = NDArray[Any]
 # What is drawn, by the names that scripts have for it. "hands" are those of dials, as (up, right):
 # (dials, hands of each, 2).
 Values = dict[str, Any]
 STILLS = Path(__file__).with_name("stills")  # drawings of figures
 
 
-def _number(
-    label: str,
-    initial: float,
-    low: float,
-    high: float,
-    step: float = 1,
-    **more: bool,
-) -> Any:
-    """Return a field between two limits, which a slider moves by steps.
+class _Steps(traitlets.Int):  # type: ignore[type-arg]
+    """A whole number, at the nearest step of its slider: `snapped` in ``controls.js``."""
 
-    It holds an int if its step is one, so that a step of 1.0 allows for fractions.
-    """
-    limits = {"min": low, "max": high}
-    field = {"label": label, "initial": initial, "step": step, **limits, **more}
-    kind: Any = traitlets.Int if isinstance(step, int) else traitlets.Float
-    return kind(initial, **limits).tag(sync=True, field=field)
+    def validate(self, obj: Any, value: Any) -> Any:
+        low, step = self.min, self.metadata["field"]["step"]
+        # Of 2, 4, 6, …, the nearest to 7 is 8: of two as near, the larger.
+        steps = (super().validate(obj, value) - low + step // 2) // step
+        return low + steps * step
+
+
+def _number(label: str, initial: int, low: int, high: int, step: int = 1) -> Any:
+    """Return a field between two limits, which a slider moves by steps."""
+    field = {"label": label, "initial": initial, "min": low, "max": high, "step": step}
+    return _Steps(initial, min=low, max=high).tag(sync=True, field=field)
 
 
 def _base(initial: float = 10_000.0) -> Any:
     """Return a base, which a slider moves by quarter powers of ten."""
-    return _number("base n", initial, 10, 1_000_000, 0.25, log=True)
+    low, high = 10, 1_000_000
+    field = {"label": "base n", "initial": initial, "min": low, "max": high}
+    field |= {"step": 0.25, "log": True}
+    return traitlets.Float(initial, min=low, max=high).tag(sync=True, field=field)
 
 
 def _choice(label: str, *options: str) -> Any:
@@ -80,12 +82,26 @@ def _choice(label: str, *options: str) -> Any:
 class _Figure(anywidget.AnyWidget):
     """A figure has fields, and `values`, which its script computes, too."""
 
-    fields: ClassVar[dict[str, Any]]  # by name; `Field` in figure.js
+    fields: ClassVar[dict[str, Any]] = {}  # by name; `Field` in figure.js
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # Not `class_traits`, which sorts them: controls have the order of the class.
+        cls.fields = cls.fields | {
+            name: trait.metadata["field"]
+            for name, trait in vars(cls).items()
+            if isinstance(trait, traitlets.TraitType) and "field" in trait.metadata
+        }
 
     def __init__(self, **state: Any) -> None:
         if unknown := state.keys() - self.fields.keys():
             raise TypeError(f"{type(self).__name__} has no argument {min(unknown)}")
         super().__init__(**state)
+
+    @property
+    def _esm(self) -> str:
+        """Return the script, for anywidget."""
+        return script(type(self).__name__)
 
     def state(self) -> Values:
         """Return the arguments that recreate the figure."""
@@ -97,12 +113,10 @@ class _Figure(anywidget.AnyWidget):
 
     def still(self) -> Path:
         """Return the file with the script's drawing of this state, which `make stills` draws."""
-        changed = [
-            f"-{name}-{value}"
-            for name, value in self.state().items()
-            if value != self.fields[name]["initial"]
-        ]
-        name = type(self).__name__ + "".join(changed)
+        name = type(self).__name__
+        for field, value in self.state().items():
+            if value != self.fields[field]["initial"]:
+                name += f"-{field}-{value}"
         return STILLS / f"{name.replace(' ', '-')}.svg"
 
     def __repr__(self) -> str:
@@ -123,7 +137,7 @@ class _Figure(anywidget.AnyWidget):
         return live | data, metadata
 
 
-def _encode(positions: ArrayLike, figure: Any) -> Floats:
+def _encode(positions: ArrayLike, figure: Any) -> Numbers:
     """Return the rows of positions, by a figure's width and base."""
     return posenc.sinusoidal_encoding(
         positions, figure.d_model, base=figure.base, dtype=float
@@ -151,14 +165,14 @@ class Distances(_Figure):
     base = _base()
 
     def values(self) -> Values:
-        tables = {
-            # Six digits are enough for 64 positions.
-            "digits": posenc.binary_encoding(64, 6).astype(float),
-            "pairs": _encode(range(64), self),
-        }
+        def distances(table: Numbers) -> Any:
+            return np.linalg.norm(table - table[self.position], axis=1)
+
+        # Six digits are enough for 64 positions.
+        digits = posenc.binary_encoding(64, 6).astype(float)
         return {
-            name: np.linalg.norm(table - table[self.position], axis=1)
-            for name, table in tables.items()
+            "digits": distances(digits),
+            "pairs": distances(_encode(range(64), self)),
         }
 
 
@@ -271,7 +285,7 @@ _RULES = "as trained", "interpolation", "NTK-aware", "YaRN"
 
 def _stretched(
     figure: Any, d_model: int, trained: int, factor: int
-) -> tuple[Floats, float]:
+) -> tuple[Numbers, float]:
     """Return the frequencies by a figure's rule for longer texts, and the attention factor."""
     by_parts = {"factor": factor, "original_max_position_embeddings": trained}
     ends = {"low_freq_factor": 1, "high_freq_factor": 4}
@@ -320,8 +334,8 @@ _DISTANCES = np.arange(0.5 - _PLACES, _PLACES - 0.4, 0.25)
 class Turning(_Figure):
     """A query, *ran*, and a key, *dog*: the score of a key at each place, and their dials."""
 
-    query = _number("query k", 6, 0, _PLACES - 1, 1.0)
-    key = _number("key m", 1, 0, _PLACES - 1, 1.0)
+    query = _number("query k", 6, 0, _PLACES - 1)
+    key = _number("key m", 1, 0, _PLACES - 1)
     method = _choice("positions", "turned", "added", "ALiBi", "none")
     rule = _choice("longer texts", *_RULES)
     base = _base(100.0)
@@ -329,7 +343,7 @@ class Turning(_Figure):
     def values(self) -> Values:
         layers = self._shares_at(self.query + _DISTANCES)[:, ::-1].cumsum(axis=1)
         shares = self._shares_at(np.array([self.key]))[0]
-        hands = self._vectors(np.array([self.query, self.key]))
+        hands = self._hands(np.array([self.query, self.key])).T
         return {
             "shares": shares,
             "score": shares.sum(),
@@ -338,40 +352,37 @@ class Turning(_Figure):
             "layers": layers,
             "curve": layers[:, -1],
             # By dial, and then by hand, as (up, right)
-            "hands": hands.swapaxes(0, 1)[..., ::-1],
+            "hands": np.stack([hands.imag, hands.real], axis=2),
         }
 
-    def _shares_at(self, places: Floats) -> Floats:
+    def _shares_at(self, places: Numbers) -> Numbers:
         """Return what each pair adds to the score of keys at places: (keys, pairs)."""
-        query, *keys = self._vectors(np.array([self.query, *places]))
+        query, *keys = self._hands(np.array([self.query, *places]))
         # Right times right, and up times up
-        shares: Floats = (query * keys).sum(axis=2)
+        shares: Numbers = (query.conj() * keys).real
         if self.method == "ALiBi":
             # The slope of the first of eight heads is 1/2; each pair bears its part.
             shares -= abs(places - self.query)[:, None] / 2 / _PAIRS
         return shares
 
-    def _vectors(self, places: Floats) -> Floats:
-        """Return the query at the first place and keys at the others: (places, pairs, 2).
+    def _hands(self, places: Numbers) -> Numbers:
+        """Return the query's hands at the first place and keys' at the others: (places, pairs).
 
-        These are hands, as (right, up).
+        A hand is the number right + up * i: a word's hands are 1, and exp(0.5i) is turned by half
+        a radian.
         """
-        words = np.tile([1.0, 0.0], (len(places), _PAIRS))
+        trained = posenc.angular_frequencies(_WIDTH, base=self.base)
+        clocks = np.exp(1j * np.outer(places, trained))
         if self.method == "added":
-            add = Convention("interleaved, cos first", base=self.base).encoding(_WIDTH)
-            words = add(words, places) / 2  # so that no hand is longer than 1
-        if self.method == "turned":
-            # The query looks three words back.
-            words[:1] = posenc.rotate_pairs(
-                words[:1], [-3], base=self.base, pairing="neighbors"
-            )
-            # Trained on eight words, stretched to sixteen.
-            omega, factor = _stretched(self, _WIDTH, _TRAINED, _FACTOR)
-            turns = posenc.rotary_turns(
-                places, frequencies=omega, attention_factor=factor
-            )
-            words = posenc.rotate_pairs(words, turns=turns, pairing="neighbors")
-        return words.reshape(len(places), _PAIRS, 2)
+            return (1 + clocks) / 2  # so that no hand is longer than 1
+        if self.method != "turned":
+            return np.ones_like(clocks)
+        # Trained on eight words, stretched to sixteen.
+        omega, factor = _stretched(self, _WIDTH, _TRAINED, _FACTOR)
+        hands = factor * np.exp(1j * np.outer(places, omega))
+        # By training, the query looks three words back.
+        hands[0] *= np.exp(-3j * trained)
+        return hands
 
 
 class Influence(_Figure):
@@ -389,9 +400,9 @@ class Influence(_Figure):
             influence = (6 * influence + influence @ self._attention(layer)) / 7
         return {"influence": influence}
 
-    def _attention(self, layer: int) -> Floats:
+    def _attention(self, layer: int) -> Numbers:
         """Return the weights of a layer, a mean over heads and random scores: (128, 128)."""
-        distances: Floats = abs(np.subtract.outer(range(128), range(128)))
+        distances = abs(np.subtract.outer(range(128), range(128)))
         is_local = self.encoding == "windows"
         if self.encoding == "hybrid":
             is_local = layer % 2 == 0
@@ -427,7 +438,7 @@ class Words(_Figure):
         changes = abs(moved - before).max(axis=1)
         return {"weights": weights, "outputs": outputs, "changes": changes}
 
-    def _attend(self, words: list[str]) -> tuple[Floats, Floats]:
+    def _attend(self, words: list[str]) -> tuple[Numbers, Numbers]:
         """Return the weights, (3, 3), and the outputs, (3, 4), of words as x and positions."""
         # Queries, keys and values are the words themselves.
         x = np.array([_WORDS[word] for word in words], dtype=float)
@@ -448,12 +459,3 @@ def script(*names: str, entries: Sequence[str] = ("jupyter",)) -> str:
     """Return one script that draws the named figures; the modules `entries` show them."""
     fields = {name.lower(): FIGURES[name].fields for name in names}
     return scripts.bundle([*fields, *entries], {"FIELDS": fields, "FRAMES": _FILM})
-
-
-for _name, _kind in FIGURES.items():
-    _kind.fields = {
-        name: trait.metadata["field"]
-        for name, trait in vars(_kind).items()
-        if isinstance(trait, traitlets.TraitType)
-    }
-    _kind._esm = script(_name)  # for anywidget
