@@ -19,37 +19,36 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-VOCABULARY, WIDTH, LAYERS = 12, 32, 2
+VOCABULARY, WIDTH = 12, 32
 PADDING = -1  # the segment of tokens that no other attends to
 
 
 class Cache(NamedTuple):
     """What is kept of the tokens that a decoder has read."""
 
-    keys: Floats  #: (layers, batch, seq, width), turned.
-    values: Floats  #: (layers, batch, seq, width).
+    keys: Floats  #: (batch, seq, width), turned.
+    values: Floats  #: (batch, seq, width).
     positions: Ints  #: (batch, seq).
     segments: Ints  #: (batch, seq).
 
 
 def initial_weights(seed: int) -> dict[str, Floats]:
-    """Return random weights by name, of shape (inputs, outputs) or (layers, inputs, outputs)."""
+    """Return random weights by name, of shape (inputs, outputs)."""
     shapes = {
         "words": (VOCABULARY, WIDTH),
-        "qkv": (LAYERS, WIDTH, 3 * WIDTH),
-        "out": (LAYERS, WIDTH, WIDTH),
+        "qkv": (WIDTH, 3 * WIDTH),
         "answers": (WIDTH, VOCABULARY),
     }
     rng = np.random.default_rng(seed)
     return {
-        name: rng.normal(scale=shape[-2] ** -0.5, size=shape).astype(np.float32)
+        name: rng.normal(scale=shape[0] ** -0.5, size=shape).astype(np.float32)
         for name, shape in shapes.items()
     }
 
 
 @dataclass(frozen=True)
 class Decoder:
-    """A decoder with one head, run on a whole text or in steps with a cache.
+    """A decoder with one layer and one head, run on a whole text or in steps with a cache.
 
     Tokens, positions, masks and segments have shape (batch, seq). By default positions
     continue from the cache. Keys are cached after their rotation, so a query needs the
@@ -83,7 +82,7 @@ class Decoder:
     ) -> tuple[Floats, Cache]:
         """Continue from a cache: return scores after each new token, and the longer cache."""
         batch, new = tokens.shape
-        old = cache or _empty(batch)
+        old: Any = cache or _empty(batch)
         if positions is None:
             last = old.positions.max(axis=1, initial=-1, keepdims=True)
             positions = last + 1 + np.arange(new)
@@ -91,33 +90,28 @@ class Decoder:
             segments = np.zeros_like(tokens)
         if mask is not None:
             segments = np.where(mask, segments, PADDING)
-        # A row's keys are those of the cache, then the new ones.
-        all_positions = np.hstack([old.positions, positions])
-        all_segments = np.hstack([old.segments, segments])
-        count = all_segments.shape[1]
-        allowed = np.tri(new, count, count - new, dtype=np.bool_)
-        allowed = allowed & (segments[:, :, None] == all_segments[:, None])
 
         x = self.weights["words"][tokens]
         if not self.rotary:
             x = x + sinusoidal_encoding(positions.ravel(), WIDTH).reshape(x.shape)
-        keys, values = [], []
-        for layer in range(LAYERS):
-            qkv = _norm(x) @ self.weights["qkv"][layer]
-            q, k, v = np.split(qkv, 3, axis=2)  # each (batch, new, width)
-            if self.rotary:
-                q, k = rotate_pairs(q, positions), rotate_pairs(k, positions)
-            keys.append(np.hstack([old.keys[layer], k]))
-            values.append(np.hstack([old.values[layer], v]))
-            read = _attend(q, keys[-1], values[-1], allowed)
-            x = x + read @ self.weights["out"][layer]
-        longer = Cache(np.stack(keys), np.stack(values), all_positions, all_segments)
-        return _norm(x) @ self.weights["answers"], longer
+        # Each (batch, new, width)
+        q, k, v = np.split(_norm(x) @ self.weights["qkv"], 3, axis=2)
+        if self.rotary:
+            q, k = rotate_pairs(q, positions), rotate_pairs(k, positions)
+        # A row's keys are those of the cache, then the new ones.
+        added = k, v, positions, segments
+        longer = Cache(*(np.hstack(parts) for parts in zip(old, added, strict=True)))
+        # The first of two new tokens after three sees four, and the last all five.
+        count = longer.segments.shape[1]
+        allowed = np.tri(new, count, count - new, dtype=np.bool_)
+        allowed = allowed & (segments[:, :, None] == longer.segments[:, None])
+        read = _attend(q, longer.keys, longer.values, allowed)
+        return _norm(x + read) @ self.weights["answers"], longer
 
 
 def _empty(batch: int) -> Cache:
     """Return the cache before the first token."""
-    nothing = np.zeros((LAYERS, batch, 0, WIDTH), np.float32)
+    nothing = np.zeros((batch, 0, WIDTH), np.float32)
     none = np.zeros((batch, 0), np.int64)
     return Cache(nothing, nothing, none, none)
 
