@@ -29,13 +29,26 @@ def test_sums_ask_for_digits_from_the_ones_on():
     assert torch.equal(targets.T[-2:], asked)
 
 
-TOO_SHORT = {"order": 2, "count": 3, "back": 3, "needle": 1, "sums": 16}
+TOO_SHORT = {"order": 2, "count": 3, "back": 3, "local": 4, "needle": 1, "sums": 16}
 
 
 @pytest.mark.parametrize(("task", "seq_len"), TOO_SHORT.items())
 def test_a_length_that_a_task_cannot_have_is_refused(task, seq_len):
     with pytest.raises(ValueError, match="seq_len"):
         ex.TASKS[task]((1, seq_len))
+
+
+UNFIT = {
+    "steps": {"steps": 0},
+    "spread": {"spread": 15},
+    "answers": {"task": "place", "seq_len": 17},
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_settings_that_cannot_be_trained_are_refused(name):
+    with pytest.raises(ValueError, match=f"{name} must be at least"):
+        ex.Settings(**UNFIT[name])
 
 
 def test_fine_tuning_leaves_the_models_alone():

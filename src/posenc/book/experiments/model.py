@@ -1,4 +1,8 @@
-"""The transformer around the encodings, and stacks of it, which train many seeds at once."""
+"""The transformer around the encodings, and stacks of it, which train many seeds at once.
+
+A seed's weights are drawn in the order in which modules are made, and its data in that of `data`.
+Recorded results are those of these draws: don't reorder them.
+"""
 
 from __future__ import annotations
 
@@ -50,10 +54,15 @@ class Layer(nn.Module):
 
     def __init__(self, width: int, causal: bool) -> None:
         super().__init__()
+        # Draws: don't reorder.
         self.norm = nn.LayerNorm(width)
         self.attention = Attention(width, causal)
-        wider, narrower = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
-        self.mlp = nn.Sequential(nn.LayerNorm(width), wider, nn.ReLU(), narrower)
+        self.mlp = nn.Sequential(
+            nn.LayerNorm(width),
+            nn.Linear(width, 2 * width),
+            nn.ReLU(),
+            nn.Linear(2 * width, width),
+        )
 
     def forward(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
         x = x + self.attention(self.norm(x), positions, encoding)
@@ -68,6 +77,7 @@ class Transformer(nn.Module):
         super().__init__()
         self.settings = settings
         width = settings.width
+        # Draws: don't reorder.
         self.words = nn.Embedding(settings.symbols, width)
         nn.init.normal_(self.words.weight, std=settings.init_std)
         self.layers = nn.ModuleList(
@@ -76,7 +86,7 @@ class Transformer(nn.Module):
         self.head = nn.Sequential(
             nn.LayerNorm(width), nn.Linear(width, settings.answers)
         )
-        # Last, so that a seed's contenders share all other weights.
+        # The encoding last, so that a seed's contenders share all other weights.
         self.encoding = ENCODINGS[settings.encoding](settings)
 
     def forward(self, tokens: Tensor, positions: Tensor, states: bool = False) -> Any:
@@ -141,7 +151,7 @@ def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     torch.manual_seed(FIRST_TRAINING + seed)
     task, seq_len = TASKS[settings.task], settings.seq_len
     shape = (settings.steps, settings.batch)
-    # Before all else, as `measures.measure` draws these again.
+    # Draws: don't reorder. Before all else, as `measures.measure` draws these again.
     if settings.sequences:
         tokens, targets = task((settings.sequences, seq_len))
         picks = torch.randint(settings.sequences, shape)

@@ -10,6 +10,8 @@ from typing import Any
 
 from torch import Tensor
 
+from posenc._validate import check_int
+
 HEADS = 4
 WIDTH = 32  # of a model that reads letters
 TRAIN_LEN = 16  # the usual length of its training sequences
@@ -41,12 +43,21 @@ class Settings:
     symbols: int = 12  #: Size of the alphabet
     answers: int = 16  #: Number of possible answers
 
+    def __post_init__(self) -> None:
+        """Raise a ValueError for what can't be trained."""
+        check_int("steps", self.steps, minimum=1)
+        if self.spread:
+            check_int("spread", self.spread, minimum=self.seq_len)
+        # Each place is an answer.
+        if self.task in ("place", "marked"):
+            check_int("answers", self.answers, minimum=self.seq_len)
+
 
 # One model: its study, role, seed and settings, and what was measured.
 Row = dict[str, Any]
 DEFAULT: Row = asdict(Settings())
 # The types of columns that aren't measured numbers; `written` is what a model wrote.
-KINDS: dict[str, type] = {"study": str, "role": str, "seed": int, "written": str}
+KINDS = {"study": str, "role": str, "seed": int, "written": str}
 KINDS |= {name: type(value) for name, value in DEFAULT.items()}
 
 
@@ -59,13 +70,11 @@ def records(
 ) -> Iterator[Row]:
     """Yield one row per model, with numbers rounded to 4 digits."""
     for index, seed in enumerate(seeds):
-        values = {key: _short(column[index]) for key, column in measured.items()}
-        row = {"study": study, "role": role, "seed": seed}
-        yield row | asdict(settings) | values
-
-
-def _short(value: Tensor | str) -> float | str:
-    return value if isinstance(value, str) else round(float(value), 4)
+        row: Row = {"study": study, "role": role, "seed": seed} | asdict(settings)
+        for key, column in measured.items():
+            value = column[index]
+            row[key] = value if isinstance(value, str) else round(float(value), 4)
+        yield row
 
 
 def write(path: str | Path, rows: Sequence[Row]) -> None:

@@ -2,6 +2,8 @@
 
 A task takes the shape of its tokens, (..., seq_len), draws them by torch's generator, and returns
 them with targets. Where nothing is asked, the target is `NO_TARGET`.
+
+Recorded results are those of these draws: don't reorder them.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
+
+from posenc._validate import check_int
 
 LETTERS = "abcdefghAB?^"  # the symbols of all tasks but prose; a to h are filler
 FILLERS, A, B, QUESTION, MARK = 8, 8, 9, 10, 11
@@ -53,6 +57,7 @@ def back(shape: Shape) -> Texts:
 
 def local(shape: Shape) -> Texts:
     """Ask, from the fifth place on, whether A's outnumber B's in the last five letters."""
+    check_int("seq_len", shape[-1], minimum=5)
     tokens = torch.randint(A, B + 1, shape)
     number_of_a = (tokens.unfold(-1, 5, 1) == A).sum(-1)
     return _asked(tokens, 4, number_of_a > 2)
@@ -117,8 +122,7 @@ TASKS: dict[str, Task] = {
 
 def _filler(shape: Shape, least: int = 1) -> Tensor:
     """Return random letters, for a task that needs at least so many."""
-    if shape[-1] < least:
-        raise ValueError(f"seq_len must be at least {least}, got {shape[-1]}")
+    check_int("seq_len", shape[-1], minimum=least)
     return torch.randint(FILLERS, shape)
 
 
