@@ -132,7 +132,7 @@ stills: .venv ## draw the still pictures of live figures, as their scripts draw 
 card: book ## draw the preview of links from the first page's figure
 	$(BIN)/python tools/card.py
 
-experiments: .venv ## retrain every model of the experiments (some 35 minutes on two cores; resumes)
+experiments: .venv ## retrain every model of the experiments (some 35 minutes on two cores)
 	$(BIN)/python tools/train.py
 
 bench: .venv/bench/installed ## benchmark against other libraries (RECORD=notebooks/data/speed.json)
@@ -145,6 +145,9 @@ tools/%/node_modules/installed: tools/%/package-lock.json
 	@touch $@
 
 pyodide: .venv tools/pyodide/node_modules/installed ## download Python for the pages again (needs a network, npm)
+	@rm -rf _build/pyodide
+	@$(BIN)/python -m pip download --quiet --no-deps --only-binary=:all: --require-hashes \
+		--requirement tools/pyodide/wheels.txt --dest _build/pyodide
 	@$(BIN)/python tools/pyodide.py
 
 # Lighthouse writes its reports to _build/.lighthouseci.

@@ -77,18 +77,10 @@ def broadcast(n, d, dtype):
     return table
 
 
-def allocate_and_fill(n, d):
-    """Return memory of a table's size, with ones: a limit for any."""
-    return np.ones((n, d), np.float32)
-
-
-def timesteps(n, d):
-    return get_timestep_embedding(torch.arange(n), d)
-
-
 TABLES = {  # ways to make a table of n rows of width d
     "posenc": sinusoidal_encoding,
-    "allocate and fill": allocate_and_fill,
+    # Memory of a table's size, with ones: a limit for any
+    "allocate and fill": lambda n, d: np.ones((n, d), np.float32),
     "numpy, float64": partial(broadcast, dtype=np.float64),
     "numpy, float32": partial(broadcast, dtype=np.float32),
     "loops of S2": loops_of_s2,
@@ -96,7 +88,7 @@ TABLES = {  # ways to make a table of n rows of width d
     "transformers, Speech2Text": (
         speech.Speech2TextSinusoidalPositionalEmbedding.get_embedding
     ),
-    "diffusers, timesteps": timesteps,
+    "diffusers, timesteps": lambda n, d: get_timestep_embedding(torch.arange(n), d),
 }
 
 

@@ -27,11 +27,13 @@ def defaults():
         usual = {}
         with suppress(Exception):  # a class that needs arguments
             usual = config().to_dict()
-        fields = {}
-        for field in sorted(filter(ABOUT_POSITIONS.search, usual)):
-            # Chapters compare numbers, switches, and mappings as `rope_parameters`.
-            if not isinstance(usual[field], list | str | None):
-                fields[field] = usual[field]
+        # Chapters compare numbers, switches, and mappings as `rope_parameters`.
+        fields = {
+            field: value
+            for field, value in sorted(usual.items())
+            if ABOUT_POSITIONS.search(field)
+            and not isinstance(value, list | str | None)
+        }
         if fields:
             models[name] = fields
     return models

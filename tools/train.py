@@ -1,8 +1,6 @@
 """Retrain every model of the experiments, into `notebooks/data`: `make experiments`.
 
-`notebooks/data/studies.yml` says what is trained. A job is one contender, from all its seeds; its
-rows are kept in `_build/experiments`, so that a run that was interrupted goes on where it stopped.
-They are kept for the sources and the torch that trained them: with others, all is trained again.
+`notebooks/data/studies.yml` says what is trained. A job is one contender, from all its seeds.
 
 A study is a mapping with these keys; those in brackets may be missing:
 
@@ -17,36 +15,23 @@ A study is a mapping with these keys; those in brackets may be missing:
   for, and further options of `fine_tune`.
 """
 
-import hashlib
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import torch
 import yaml
-from joblib import Memory, Parallel, delayed
+from joblib import Parallel, delayed
 
 from posenc.book import experiments as ex
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "notebooks" / "data"
-KEPT = Memory(ROOT / "_build" / "experiments", verbose=0)
 STUDIES = yaml.safe_load((DATA / "studies.yml").read_text(encoding="utf-8"))
 PROCESSES = 2  # each with one thread
 # A sweep has other weights, data and exams than any study.
 SWEEP_SEEDS = [200, 201, 202]
 SWEEP_EXAM = 3  # `measure` takes exam 0
-
-
-def sources():
-    """Return a hash of the code that trains and measures, of its text, and of torch's version."""
-    package = Path(ex.__file__).parents[2]
-    # With the layers and formulas that the experiments import.
-    modules = [*package.glob("*.py"), *package.glob("book/experiments/*.py")]
-    files = [Path(__file__), *sorted(modules), DATA / "prose.txt"]
-    together = b"".join(file.read_bytes() for file in files)
-    together += torch.__version__.encode()
-    return hashlib.sha256(together).hexdigest()
 
 
 def jobs():
@@ -68,13 +53,8 @@ def combinations(values):
         yield dict(zip(values, chosen, strict=True))
 
 
-@KEPT.cache
-def rows_of(study, settings, trained_by):
-    """Train a contender from all its seeds, and return the rows of what was measured.
-
-    `trained_by` is the hash of the sources: joblib finds kept rows by the arguments, and by the
-    source of this function, but doesn't follow what it calls.
-    """
+def rows_of(study, settings):
+    """Train a contender from all its seeds, and return the rows of what was measured."""
     torch.set_num_threads(1)  # of each process
     prose = ex.Prose(DATA / "prose.txt")
     prose.register()
@@ -126,17 +106,17 @@ def at_lengths(models, ask, lengths, rule=None):
     for seq_len in lengths:
         if models.model.encoding.ends and seq_len > models.settings.seq_len:
             continue
+        asked = models
         if rule is not None:
             encoding = ex.Scaled(models.settings, rule, seq_len)
-            models = models.with_encoding(encoding)
-        measured |= ask(models, seq_len)
+            asked = models.with_encoding(encoding)
+        measured |= ask(asked, seq_len)
     return measured
 
 
 def write():
-    """Train what isn't kept, and write the tables; joblib says what is done."""
-    trained_by = sources()
-    work = [delayed(rows_of)(*job, trained_by) for job in jobs()]
+    """Train all, and write the tables; joblib says what is done."""
+    work = [delayed(rows_of)(*job) for job in jobs()]
     trained = Parallel(PROCESSES, batch_size=1, verbose=len(work) + 1)(work)
     tables = {}
     for (study, _), rows in zip(jobs(), trained, strict=True):
