@@ -101,7 +101,12 @@ def test_a_number_between_two_steps_is_the_nearer_one(show, name, given):
     assert seen["state"] == KINDS[name](**given).state()
 
 
-STILLS = {figure.still(): figure for figure in stills.states()}
+STILLS = stills.by_file()
+
+
+def test_each_still_picture_is_of_a_state_that_is_shown():
+    left = {file.name for file in widgets.STILLS.iterdir()}
+    assert left == {file.name for file in STILLS}, "run `make stills`"
 
 
 @pytest.mark.parametrize("figure", STILLS.values(), ids=repr)

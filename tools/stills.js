@@ -1,4 +1,9 @@
 // A live figure as a standalone SVG: what is seen of its picture, with the styles that it has there.
+//
+// What a picture is made of: boxes with words, each in one line, canvases, drawings, and at most one
+// bar of colors, an <i> with a gradient. Anything else raises.
+const BOXES = ["div", "span", "b"];
+const SHAPES = ["svg", "g", "path", "polygon", "polyline", "line", "rect", "circle", "text"];
 
 // Of these, a part gets those that differ from its parent's.
 const INHERITED = [
@@ -12,11 +17,15 @@ const svgElement = (name, attributes, ...children) => {
   return made;
 };
 const rounded = (x) => Math.round(10 * x) / 10;
+const refuse = (node) => {
+  throw new Error(`stills.js doesn't draw <${node.localName ?? "text on several lines"}>`);
+};
 const isSeen = (node) => node.checkVisibility({ opacityProperty: true, visibilityProperty: true });
 
 /** A shape of the picture, without classes and labels. */
 function copyOf(node) {
   if (node.nodeType === Node.TEXT_NODE) return node.cloneNode();
+  if (!SHAPES.includes(node.localName)) refuse(node);
   const style = getComputedStyle(node);
   const around = getComputedStyle(node.parentElement);
   const copy = svgElement(node.localName, {});
@@ -28,6 +37,8 @@ function copyOf(node) {
   }
   if (style.opacity !== "1") copy.setAttribute("opacity", style.opacity);
   if (node.localName === "circle") copy.setAttribute("r", parseFloat(style.r));
+  // The property `translate` moves it first, and then `transform`, of a style or an attribute: the
+  // computed style has either.
   const [x, y] = style.translate.split(" ").map(parseFloat);
   const moved = Number.isNaN(x) ? [] : [`translate(${x},${y || 0})`];
   if (style.transform !== "none") moved.push(style.transform);
@@ -38,7 +49,7 @@ function copyOf(node) {
 
 /** A bar with the colors of a map, low to high. */
 function barOf(node, box) {
-  const colors = getComputedStyle(node).backgroundImage.match(/rgb\([^)]*\)/g);
+  const colors = getComputedStyle(node).backgroundImage.match(/rgb\([^)]*\)/g) ?? refuse(node);
   const stops = colors.map((color, n) => svgElement("stop", { offset: n / (colors.length - 1), "stop-color": color }));
   return [svgElement("linearGradient", { id: "bar" }, ...stops), svgElement("rect", { ...box, fill: "url(#bar)" })];
 }
@@ -58,6 +69,7 @@ function still(figure) {
       if (!node.data.trim()) return;
       const range = document.createRange();
       range.selectNode(node);
+      if (range.getClientRects().length > 1) refuse(node);
       const { x, y, width, height } = boxOf(range);
       const style = getComputedStyle(node.parentElement);
       const size = parseFloat(style.fontSize);
@@ -73,8 +85,10 @@ function still(figure) {
         const copy = copyOf(node);
         for (const [name, value] of Object.entries(boxOf(node))) copy.setAttribute(name, value);
         parts.push(copy);
-      } else if (node.localName === "i") parts.push(...barOf(node, boxOf(node)));
-      else node.childNodes.forEach(walk);
+      } else if (node.localName === "i" && !parts.some(({ id }) => id === "bar"))
+        parts.push(...barOf(node, boxOf(node)));
+      else if (BOXES.includes(node.localName)) node.childNodes.forEach(walk);
+      else refuse(node);
     }
   };
   picture.childNodes.forEach(walk);

@@ -1,6 +1,7 @@
 """Draw the still picture of each live figure in a chapter, as its script draws it: `make stills`.
 
-They are stored: a notebook that is run needs no browser. A test draws them again.
+They are stored: a notebook that is run needs no browser. A test draws them again. Pictures of
+states that no chapter shows any more are removed.
 """
 
 import json
@@ -21,7 +22,7 @@ SCRIPT = Path(__file__).with_name("stills.js").read_text("utf-8")
 STILL = f"(figure) => {{ {SCRIPT}\n return still(figure); }}"
 
 
-def states():
+def figures():
     """Yield each figure as a chapter shows it, and in its first state."""
     for kind in widgets.FIGURES.values():
         yield kind()
@@ -30,6 +31,11 @@ def states():
             for output in cell.get("outputs", []):
                 if live := output.get("data", {}).get(widgets.MIME):
                     yield widgets.FIGURES[live["kind"]](**live["state"])
+
+
+def by_file():
+    """Return the figures by the files of their pictures."""
+    return {figure.still(): figure for figure in figures()}
 
 
 def draw(page, figure):
@@ -48,12 +54,14 @@ def draw(page, figure):
 
 
 def main():
-    """Draw all of them, into `widgets.STILLS`."""
-    widgets.STILLS.mkdir(exist_ok=True)
+    """Draw all of them, into `widgets.STILLS`, and remove others."""
+    drawn = by_file()
+    for file in {*widgets.STILLS.iterdir()} - drawn.keys():
+        file.unlink()
     with sync_playwright() as engine:
         page = start(engine).new_page(reduced_motion="reduce")
-        for figure in states():
-            figure.still().write_text(draw(page, figure), "utf-8")
+        for file, figure in drawn.items():
+            file.write_text(draw(page, figure), "utf-8")
 
 
 if __name__ == "__main__":
