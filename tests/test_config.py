@@ -149,7 +149,7 @@ VERDICTS = rows("""
 "hidden_size": null, "rope_scaling": {YARN, "factor": "4"}
     → ; stretched by yarn: rope_scaling: scaling['factor'] must be a real number
 "rope_scaling": {YARN, "type": "linear"} → scaling['rope_type'] and scaling['type'] differ
-"rope_scaling": {"type": "odd"} → rope_scaling: a scaling's type must be one of default, linear
+"rope_scaling": {"type": "odd"} → rope_scaling: a scaling's type must be one of default; linear
 "model_type": "llama", "rope_theta": null → rope_theta is null
 "model_type": "zamba2", "use_mem_rope": true, "hybrid_layer_ids": [1]
     → RoPE in 1 of 4 layers (full_attention), base 10,000, and no attention in 3

@@ -114,7 +114,7 @@ MISTAKES = rows("""
 nn.rotate_pairs(X, frequencies=rotary_frequencies(8)) → ^frequencies .*: unpack it
 rotate_pairs(X.numpy(), range(5)) → Pass seq_dim=1$
 alibi_bias(2, 3, 5) → ^keys must be a 1-D array
-rotary_frequencies(8, scaling={"rope_type": "wrong"}) → must be one of default, linear.*'wrong'
+rotary_frequencies(8, scaling={"rope_type": "wrong"}) → must be one of default; linear.*'wrong'
 rotary_frequencies(8, scaling={"rope_type": "linear"}) → ^scaling needs the field 'factor'$
 rotary_frequencies(8, scaling={"rope_type": "yarn", "type": "ntk"}) → differ: 'yarn', 'ntk'
 rotary_frequencies(8, scaling={"full": {}, "sliding": {}}) → full, sliding: pass one of them$

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from posenc._table import Floats
-from posenc._validate import check_d_model, check_int, check_real
+from posenc._validate import check_choice, check_d_model, check_int, check_real
 from posenc.encoding import angular_frequencies
 
 __all__ = ["SCALINGS", "Scaling", "find_scaling", "rotary_frequencies"]
@@ -104,7 +104,6 @@ class Scaling:
     #: Maps a `Setting` to frequencies and attention factor; its docstring has the formula.
     rule: Rule
     fields: tuple[str, ...] = ()  #: Fields that the rule reads.
-    spellings: tuple[str, ...] = ()  #: Other names of the type in files.
 
     def lengths(
         self, fields: Mapping[str, Any], limit: int | None
@@ -283,26 +282,25 @@ _YARNS = (*_BOTH, "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncat
 _LONGROPES = (*_BOTH, "short_factor", "long_factor", "short_mscale", "long_mscale")
 _LLAMA3S = ("factor", ORIGINAL, "low_freq_factor", "high_freq_factor")
 _ALL = (
-    Scaling("default", _default, spellings=("mrope",)),
+    Scaling("default", _default),
     Scaling("linear", _linear, ("factor",)),
     Scaling("proportional", _proportional, ("factor",)),
     Scaling("dynamic", _dynamic, ("factor", "alpha")),
     Scaling("ntk", _ntk, ("factor", "mixed_b")),
-    Scaling("yarn", _yarn, _YARNS, spellings=("deepseek_yarn",)),
-    Scaling("longrope", _longrope, _LONGROPES, spellings=("su",)),
+    Scaling("yarn", _yarn, _YARNS),
+    Scaling("longrope", _longrope, _LONGROPES),
     Scaling("llama3", _llama3, _LLAMA3S),
 )
 SCALINGS: dict[str, Scaling] = {scaling.name: scaling for scaling in _ALL}
+# Other names of a type in files
+SPELLINGS = {"mrope": "default", "deepseek_yarn": "yarn", "su": "longrope"}
 
 
 def find_scaling(name: Any) -> Scaling:
     """Return the type of scaling that a file names, in any spelling."""
-    for scaling in _ALL:
-        if name in (scaling.name, *scaling.spellings):
-            return scaling
-    raise ValueError(
-        f"a scaling's type must be one of {', '.join(SCALINGS)}, got {name!r:.80}"
-    )
+    usual = SPELLINGS.get(str(name), name)
+    check_choice("a scaling's type", usual, SCALINGS)
+    return SCALINGS[usual]
 
 
 def _scaling(fields: Mapping[str, Any]) -> Scaling:
