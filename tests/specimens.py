@@ -200,7 +200,7 @@ add_all(
         "right: sequence first": FIRST,
         "right: a layer": Layer,
         "right: short": Layer(16, 260),
-        "gradient: exhibit 7": Trained,
+        "trained: exhibit 7": Trained,
         "state: reset_parameters": Emptied,
     },
 )
@@ -271,11 +271,6 @@ def overflowing(x, p):
     return rotate_pairs(x, turns=(angles.cos(), angles.sin()))
 
 
-def printing(x, p):
-    print(end="")
-    return rotate_pairs(x, p)
-
-
 def untrainable(x, p):
     if x.requires_grad:
         x.register_hook(int)  # which takes no arrays
@@ -328,7 +323,6 @@ add_all(
         "rows: not finite": lambda x, p: (
             torch.nan * x if p.ndim > 1 else rotate_pairs(x, p)
         ),
-        "fractions: position": lambda x, p: rotate_pairs(x, p.round()),
         "values: pairs [0 1 2 3] turn by [0.31622": lambda x, p: rotate_pairs(
             x, p * 1e4 ** (-2 / x.shape[-1])
         ),
@@ -346,7 +340,6 @@ add_all(
 for extent in ("partial", "proportional"):
     for pairing in ("halves", "neighbors"):
         add("rotary", f"right: {extent}, {pairing}", part(extent, pairing, 0.25))
-add("rotary", "right: compiled", rotate_pairs, laws=["compile"])
 add("rotary", "right: factor", turn(attention_factor=1.5), attention_factor=1.5)
 ANOTHER = "values: the numbers of another convention"
 add("rotary", ANOTHER, turn(base=500_000.0), frequencies=OMEGA)
@@ -377,11 +370,10 @@ WITH_THEIR_LAW = {
     "start: position + 1 is taken": lambda x, p: rotate_pairs(x, p + 1),
     # With the gradient of what doesn't turn
     "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
-    "gradient: Inference tensors cannot be saved": Kept(),
+    "inference: Inference tensors cannot be saved": Kept(),
     "gradient: your code raises": untrainable,
-    "gradient: it returns a tuple": PairInTraining(),
+    "inference: it returns a tuple": PairInTraining(),
     "reduced: product in bfloat16": KeptProduct(),
-    "compile: raises": printing,
 }
 for says, subject in WITH_THEIR_LAW.items():
     add("rotary", says, subject, laws=[says.partition(":")[0]])
@@ -487,8 +479,12 @@ PADDED = partial(add, "positions", expected="left padding")
 PADDED("right: words", words)
 PADDED("right: NaN at padding", lambda mask: np.where(mask, words(mask), np.nan))
 PADDED("right: as RoBERTa", as_roberta, right=as_roberta)
-PADDED("values: they are 1 * id + 2", as_roberta)
-PADDED("values: 1 * id from 0 + 0", lambda mask: words(mask).clip(0), right=as_roberta)
+PADDED("values: it gives [0. 0. 2. 3. 4.] for [0 0 0 1 2]", as_roberta)
+PADDED(
+    "values: it gives [0. 0. 0. 1. 2.] for",
+    lambda mask: words(mask).clip(0),
+    right=as_roberta,
+)
 PADDED("values: shape (5, 2) for (2, 5)", lambda mask: words(mask).T)
 PADDED(
     "values: row 0, column 0", lambda mask: mask * as_roberta(mask), right=as_roberta
@@ -497,9 +493,9 @@ IMAGES = partial(add, "positions", expected="images")
 IMAGES("right: grid", grid)
 coarse = lambda sizes: 8 * grid(sizes)  # noqa: E731
 IMAGES("right: steps of 8", coarse, right=coarse)
-IMAGES("values: axis 0, patch 12: 1 for 8; they are 0.125 * id + 0", grid, right=coarse)
+IMAGES("values: axis 0, patch 12: 1 for 8; it gives [0. 0.", grid, right=coarse)
 transposed = lambda sizes: grid(sizes[[0, 2, 1]])[[0, 2, 1]]  # noqa: E731
-IMAGES("values: axis 1, patch 1: 1 for 0; no known fault", transposed)
+IMAGES("values: axis 1, patch 1: 1 for 0; it gives [0. 1. 2. 0. 1. 2.", transposed)
 
 
 # Decoders
@@ -555,11 +551,15 @@ add_all(
         "right: absolute": ABSOLUTE,
         "padded: positions ignored": Pair(without_positions),
         "steps: no known fault": AHEAD,
-        "steps: later calls begin one late": OFF_BY_ONE,
-        "steps: begins at 6 at most": counting_up(lambda n, more: min(n, 6)),
-        "chunks: no known fault": counting_up(lambda n, more: n % 7),
+        "steps: begin at positions [2, 3, 4, 5, 6], after [1, 2, 3, 4, 5] tokens": OFF_BY_ONE,
+        "steps: begin at positions [6, 6, 6, 6, 6], after [7, 8, 9, 10, 11] tokens": counting_up(
+            lambda n, more: min(n, 6)
+        ),
+        "chunks: begin at positions [2], after [9] tokens": counting_up(
+            lambda n, more: n % 7
+        ),
         "steps: the new cache": Pair(full, lambda t, cache: full(t)),
-        "chunks: calls of several tokens begin at 0": counting_up(
+        "chunks: begin at positions [0, 0], after [6, 9] tokens": counting_up(
             lambda n, more: n * (more == 1)
         ),
     },

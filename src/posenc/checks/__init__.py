@@ -19,18 +19,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 from posenc._validate import check_choice
-from posenc.checks import battery  # noqa: F401 - it registers laws
 from posenc.checks.biases import Bias
-from posenc.checks.builders import BUILT, Builder
+from posenc.checks.builders import Builder
 from posenc.checks.decoders import Decoder
 from posenc.checks.kinds import Layer, Rotation, Table
 from posenc.checks.laws import LAWS, choose, judge_all, laws_of
 from posenc.checks.reports import Report, Row
 from posenc.checks.subjects import POSITIONS
+from posenc.checks.trials import Broken, Raised
 from posenc.conventions import KNOWN, Convention
 from posenc.museum import FAULTS, MUSEUM, Fault
 
@@ -69,18 +68,33 @@ def check(
 ) -> Report:
     """Check a subject: "table", "module", "rotary", "bias", "decoder", or "positions".
 
-    By default `kind_of` guesses it. The options are those of that check.
+    By default `kind_of` guesses it, from the first four. The options are those of that check.
     """
-    kind = kind or kind_of(subject, **options)
+    kind = kind or kind_of(subject)
     check_choice("kind", kind, SUBJECTS)
+    make = SUBJECTS[kind]
+    for name in options:
+        check_choice(f"option of a {kind}", name, options_of(make))
     # Arguments are checked before anything is called.
-    chosen = choose(kind, laws)
-    probe = SUBJECTS[kind](subject, **options)
-    rows = tuple(judge_all(probe, chosen))
-    known, about = None, ""
-    with suppress(Exception):  # the laws met it, too
-        known, about = probe.described()
-    return Report(name_of(subject), kind, known, rows, about)
+    chosen, probe = choose(kind, laws), make(subject, **options)
+    probe.prepare()
+    report = Report(name_of(subject), kind, rows=tuple(judge_all(probe, chosen)))
+    if report.of_status("internal"):
+        return report
+    with suppress(Broken, Raised):  # the code is called, if no law did that
+        convention, about = probe.described()
+        return replace(report, convention=convention, about=about)
+    return report
+
+
+def options_of(make: type) -> list[str]:
+    """Return the names of what a kind of subjects is declared with."""
+    names = {
+        name
+        for part in make.mro()[:-1]  # but `object`
+        for name in [*inspect.signature(part).parameters][1:]  # but the subject
+    }
+    return sorted(names - {"options"})
 
 
 def check_table(encode: Callable[..., Any], **options: Any) -> Report:
@@ -111,8 +125,8 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
         Whether it is another kind of table, which isn't compared with sinusoids. By default, that
         is recognized.
     laws : iterable of str, optional
-        Names of the laws to test, from those that `laws_of` lists; by default all but `meta`,
-        `device` and `compile`.
+        Names of the laws to test, from those that `laws_of` lists; by default all but `meta` and
+        `device`.
 
     Notes
     -----
@@ -244,18 +258,13 @@ def name_of(subject: Any) -> str:
     return str(getattr(subject, "__qualname__", type(subject).__name__))
 
 
-def kind_of(subject: Any, **options: Any) -> str:
-    """Guess what a subject is, of the kinds of `check`.
+def kind_of(subject: Any) -> str:
+    """Guess what a subject is: "table", "module", "rotary" or "bias".
 
-    Some kinds have options of their own: `step` is a decoder's, `expected` a bias's or a builder's
-    of position ids. A torch module, or its class, is "rotary" if its ``forward`` can't be called
-    without positions, else a "module". A function of a single argument is a "bias"; of a second one
-    with a name for positions, "rotary"; any other, a "table".
+    A torch module, or its class, is "rotary" if its ``forward`` can't be called without positions,
+    else a "module". A function of a single argument is a "bias"; of a second one with a name for
+    positions, "rotary"; any other, a "table".
     """
-    if "step" in options:
-        return "decoder"
-    if "expected" in options:
-        return "positions" if options["expected"] in [*BUILT] else "bias"
     is_module = hasattr(subject, "forward")
     call = subject.forward if is_module else subject
     names = [
@@ -275,7 +284,7 @@ def parametrize_with_checks(
     kind: str | None = None,
     *,
     laws: Collection[str] | None = None,
-    expect: Mapping[str, str] | str | Path | None = None,
+    expect: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Any:
     """Decorate a pytest function to run as one test per subject and law.
@@ -291,7 +300,7 @@ def parametrize_with_checks(
         report = cache(
             lambda: check(subject, kind, laws, **options).expecting(expect or {})
         )
-        for law in choose(kind or kind_of(subject, **options), laws):
+        for law in choose(kind or kind_of(subject), laws):
             name = f"{name_of(subject)}-{law.name}"
             yield pytest.param(partial(assert_law, report, law.name), id=name)
 

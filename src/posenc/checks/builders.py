@@ -7,33 +7,29 @@ from typing import Any
 import numpy as np
 
 from posenc._validate import check_choice
-from posenc.checks.laws import Law
-from posenc.checks.reports import NO_CAUSE
 from posenc.checks.subjects import Subject, floats
-from posenc.checks.trials import NEAR, Broken, Trial, Trials, user
+from posenc.checks.trials import Broken, Trial, Trials, user
 from posenc.conventions import Floats
 
 COUNT = (
     "count each text alone, without its padding, and each axis, from the right number; if it is "
     "meant, pass a function as right="
 )
-# What a builder is given: padding is 0; which text a token belongs to; frames, rows and columns
-MASK = np.array([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])
-SEGMENTS = np.array([[0, 0, 0, 1, 2], [0, 1, 1, 1, 1]])
-GRID = np.array([2, 3, 4])
-# By what is expected, what is given, and the right ids
+# By what is expected: what is given, and the right ids
+MASK = np.array([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])  # 0 is padding
+SEGMENTS = np.array([[0, 0, 0, 1, 2], [0, 1, 1, 1, 1]])  # which text a token is of
+SIZES = np.array([2, 3, 4])  # how many frames, rows and columns there are
 BUILT = {
     "left padding": (MASK, np.array([[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]])),
     "packing": (SEGMENTS, np.array([[0, 1, 2, 0, 0], [0, 0, 1, 2, 3]])),
-    "images": (GRID, np.indices((2, 3, 4)).reshape(3, -1)),
+    "images": (SIZES, np.indices((2, 3, 4)).reshape(3, -1)),
 }
 
 
 class Builder(Subject):
     """A function that builds position ids, beside another one, if that is given.
 
-    `given` is what it is called with, and `meant` the ids that are right; both, and `expected`, are
-    of `BUILT`, in the shapes there, unless `right` builds other ids. `seen` is 0 where any are.
+    `given` is what it is called with, and `meant` the ids that are right.
     """
 
     kind = "positions"
@@ -42,51 +38,37 @@ class Builder(Subject):
     def __init__(self, build: Any, expected: str, right: Any = None) -> None:
         super().__init__(build)
         check_choice("expected", expected, BUILT)
-        self.expected = expected
+        self.expected, self.right = expected, right
         self.given, self.meant = BUILT[expected]
-        # Ids of padding are never read, unless `right` says what they are.
-        padded = expected == "left padding" and not right
-        self.seen = MASK if padded else 1 + 0 * self.meant
-        # From here on, functions are called.
-        self.find_library(lambda: user(build, self.array(self.given, "int64")))
-        if right:
-            self.meant = self.built(right)
+
+    def prepare(self) -> None:
+        """Find the library, and build the ids that are meant."""
+        self.find_library(lambda: self.called(self.subject))
+        if self.right:
+            self.meant = self.built(self.right)
+
+    def called(self, build: Any) -> Any:
+        """Call a function."""
+        return user(build, self.array(self.given, "int64"))
 
     def built(self, build: Any) -> Floats:
-        """Return ids in the shape of those that are meant; where any are right, 0."""
-        made = user(build, self.array(self.given, "int64"))
-        ids = floats(made, finite=False)
+        """Return ids in the shape of those that are meant, and 0 for those that nobody reads."""
+        ids = floats(self.called(build), finite=False)
         if ids.shape != self.meant.shape:
             raise Broken(f"shape {ids.shape} for {self.meant.shape}")
-        return np.where(self.seen, ids, 0)
+        # Those of padding, unless `right` says what they are
+        unread = self.expected == "left padding" and not self.right
+        return np.where(MASK, ids, 0) if unread else ids
 
     def explain(self, trials: list[Trial]) -> str:
-        """Return of what the ids are a multiple, and what is added; or ""."""
-        parts = {
-            "id": self.meant,
-            "id from 0": BUILT[self.expected][1],
-            "number": np.arange(self.meant.shape[1]) + 0 * self.meant,
-        }
-        seen, (trial,) = self.seen > 0, trials
-        given = trial.given[seen]
-        for name, part in parts.items():
-            # Such as 1 * id + 2: least squares tell both numbers.
-            columns = np.stack([part[seen], np.ones(len(given))], axis=1)
-            numbers: Any = np.linalg.lstsq(columns, given, rcond=None)[0]
-            if np.abs(columns @ numbers - given).max() < NEAR:
-                times, more = np.round(numbers, 4) + 0.0  # which has no -0
-                return f"they are {times:g} * {name} + {more:g}; {COUNT}"
-        return ""
+        """Return the ids of the first text, or axis, that is wrong, and the right ones."""
+        (trial,) = trials
+        row = trial.failing.argmax()
+        return f"it gives {trial.given[row]} for {trial.meant[row]}; {COUNT}"
 
 
-@Law(
-    "values",
-    ("positions",),
-    "the ids are those of the book, or of `right`",
-    cure=f"{NO_CAUSE}; if other ids are meant, pass right=, a function that builds them",
-)
-def ids(builder: Builder) -> Trials:
+def values(builder: Builder) -> Trials:
     """Compare the ids that matter."""
     axes = ("axis", "patch") if builder.expected == "images" else ("row", "column")
-    given, meant = builder.built(builder.subject), builder.meant * builder.seen
-    return [Trial(builder.expected, given, meant, axes=axes)]
+    given, meant = builder.built(builder.subject), builder.meant
+    yield Trial(builder.expected, given, meant, axes=axes)

@@ -34,9 +34,6 @@ class Code(Subject):
     Each kind says how: ``raw(module, x, positions)``, with arrays of the library. A module is
     whatever is called, such as a function. For example, a rotation's `raw` is ``module(x,
     positions)``, and a table's is ``module(*x.shape)``.
-
-    `__init__` calls the code to find its library and widths. So a kind sets all that its `raw`
-    reads before ``super().__init__``.
     """
 
     free: Any = True  # whether a call takes any positions, or counts from 0 by itself
@@ -46,22 +43,26 @@ class Code(Subject):
 
     def __init__(self, subject: Any, widths: list[int], longest: int) -> None:
         super().__init__(subject)
+        self.widths = widths
         self.longest = longest and check_int("longest", longest, minimum=16)
         # A class makes what is called; so does a function of the width, for a layer.
         makes = self.kind == "module" and not hasattr(subject, "training")
         self.factory = makes or isinstance(subject, type)
         self.made: Any = cache(self.make)
-        self.widths = widths
-        # From here on, the subject is called, for which `make` and `raw` read what is set above.
-        self.find_library(lambda: self.plain(widths[0]))
-        taken = [width for width in widths if self.accepts(partial(self.plain, width))]
-        self.widths = taken or widths[:1]
+
+    def prepare(self) -> None:
+        """Find the library; drop widths that the code refuses, unless it refuses all."""
+        self.find_library(partial(self.plain, self.widths[0]))
+        taken = [one for one in self.widths if self.accepts(partial(self.plain, one))]
+        self.widths = taken or self.widths[:1]
 
     def make(self, width: int) -> Any:
         """Return what is called: the subject, or what a class makes, in evaluation mode."""
         made = user(self.subject, width) if self.factory else self.subject
+        if not hasattr(made, "eval"):
+            return made
         # A copy, so that the module itself stays in its mode
-        return user(copy.deepcopy, made).eval() if hasattr(made, "eval") else made
+        return user(user(copy.deepcopy, made).eval)
 
     @property
     def module(self) -> Any:
@@ -74,13 +75,17 @@ class Code(Subject):
         return self.raw(self.made(width), x, self.places(range(3)))
 
     def draw(self, lead: tuple[int, ...], seq_len: int, width: int = 0) -> Floats:
-        """Draw x, in numbers that float32 has: (*lead, seq_len, width); zeros if it takes none."""
+        """Draw x, (*lead, seq_len, width), in numbers that all types have; or 0, if it takes none.
+
+        The axes in front are those of the kind. A layer has one, of size 2 if none is asked for:
+        () and (2, 3) become (2,). A table has none.
+        """
         fewest, most = self.leads
-        lead = (*lead, *[2] * fewest)[:most]
-        # Rounded to float32 once, so that both sides get the very same numbers.
-        size = (*lead, seq_len, width or self.widths[0])
-        x = np.random.default_rng(SEED).normal(size=size).astype("f4")
-        return self.takes_x * x.astype("f8")
+        filled = lead + (2,) * (fewest - len(lead))
+        size = (*filled[:most], seq_len, width or self.widths[0])
+        drawn = np.random.default_rng(SEED).normal(size=size)
+        # Odd sixteenths: eight digits, which bfloat16 has, are enough below 16; and none is 0.
+        return self.takes_x * (2 * np.round(8 * drawn) + 1) / 16
 
     def places(self, positions: Any) -> Any:
         """Convert positions to the library."""

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from posenc.conventions import Convention
@@ -79,8 +78,8 @@ class Report:
 
     subject: str
     kind: str
-    convention: Convention | None
     rows: tuple[Row, ...]
+    convention: Convention | None = None
     about: str = ""
 
     def of_status(self, *statuses: str) -> list[str]:
@@ -110,18 +109,13 @@ class Report:
         """Return the row of a law."""
         return {row.law: row for row in self.rows}[law]
 
-    def expecting(self, reasons: Mapping[str, str] | str | Path) -> Report:
+    def expecting(self, reasons: Mapping[str, str]) -> Report:
         """Return a copy of the report with expected failures marked: law → reason.
 
-        Reasons may be in a TOML file: a table per subject, a ``law = "reason"`` per line. A law
-        that passes unexpectedly counts as failed, so that an expectation doesn't outlive its
-        reason. A ValueError names a law that wasn't tested, or has no reason.
+        A law that passes unexpectedly counts as failed, so that an expectation doesn't outlive its
+        reason. One that is skipped stays so. A ValueError names a law that the report lacks, or
+        that has no reason.
         """
-        if not isinstance(reasons, Mapping):  # a file
-            import tomllib  # not among what a page loads
-
-            tables = tomllib.loads(Path(reasons).read_text("utf-8"))
-            reasons = dict(tables.get(self.subject, {}))
         rows = {row.law: row for row in self.rows}
         for law, reason in reasons.items():
             if law not in rows or not reason:

@@ -50,12 +50,14 @@ class Subject:
 
     kind = ""
     usage = ""  # how it is called
-    hint = ""  # which argument would let more be checked
     explain: Any  # takes a law's trials, returns what gives the same numbers, or ""
     library: Any = np  # whose arrays the code takes: numpy or torch
 
     def __init__(self, subject: Any) -> None:
         self.subject: Any = subject
+
+    def prepare(self) -> None:
+        """Call the code for the first time; what it tells is kept for the laws."""
 
     def accepts(self, call: Callable[[], Any]) -> bool:
         """Whether a call takes arrays of the library, and returns one of it."""
@@ -80,5 +82,5 @@ class Subject:
         return self.library.asarray(np.array(x), dtype=getattr(self.library, dtype))
 
     def described(self) -> tuple[Convention | None, str]:
-        """Return what it is compared with, and in words that, or which argument is missing."""
-        return None, self.hint
+        """Return what it is compared with, and that in words."""
+        return None, ""

@@ -9,7 +9,6 @@ exception is a failure of these checks, "internal".
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +18,7 @@ import numpy as np
 
 from posenc.conventions import UNIT, EncodingCall, Floats
 
-SEED = int(os.environ.get("POSENC_SEED", "0"))  # of all that is drawn
+SEED = 0  # of all that is drawn
 NEAR = 1e-4  # far beyond rounding, far below the effect of a fault
 OTHER_KIND = "another kind isn't asked this"
 
@@ -77,7 +76,9 @@ class Trial:
     @cached_property
     def ratio(self) -> Floats:
         """Each entry's error in units of its bound; NaN counts as infinite."""
-        ratio = np.abs(self.given - self.meant) / np.maximum(self.bounds, 1e-300)
+        # A bound of 0 makes great numbers of errors; of infinity, less infinity, NaN is made.
+        with np.errstate(over="ignore", invalid="ignore"):
+            ratio = np.abs(self.given - self.meant) / np.maximum(self.bounds, 1e-300)
         return np.where(np.isnan(ratio), np.inf, ratio)
 
     @property
@@ -95,8 +96,8 @@ class Trial:
         wrong = self.ratio > 1
         first = int((wrong if wrong.any() else self.ratio).argmax())
         entry = np.unravel_index(first, wrong.shape)
-        arrays = np.broadcast_arrays(self.given, self.meant, self.bounds)
-        given, meant, bound = (float(array[entry]) for array in arrays)
+        given, meant = float(self.given[entry]), float(self.meant[entry])
+        bound = float(np.broadcast_to(self.bounds, wrong.shape)[entry])
         names = [f"{name} {n}" for name, n in zip(self.axes, entry, strict=False)]
         if isinstance(self.call, EncodingCall):
             names[-2] = f"position {self.call.k[entry[:-1]]:g}"
