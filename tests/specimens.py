@@ -123,9 +123,6 @@ add_all(
         "values: position/last": lambda n, d: sinusoidal_encoding(
             np.arange(n) / (n - 1 or 1), d
         ),
-        "values: position 256, dimension 0: 0 for -0.5733572; no known fault": lambda n, d: (
-            sinusoidal_encoding((np.arange(n) + 1) % n, d)
-        ),
         "unique: only 100": lambda n, d: learned(100, d)[np.arange(n) % 100],
         "odd: exhibit 6": lambda n, d: table(n, d - d % 2),
         "far: not finite, [3000, 0] of": lambda n, d: np.where(
@@ -257,18 +254,9 @@ def numbered_through(x, p):
 
 
 def crossed(x, p):
-    """Turn -x in the second half; frequencies and angles are in float32."""
+    """Turn -x in the second half."""
     half = x.shape[-1] // 2
-    angles = p[..., None] / 10_000 ** (torch.arange(half) / half)
-    turned = rotate_pairs(x, turns=(angles.cos(), angles.sin()))
-    return turned * torch.tensor([1, -1]).repeat_interleave(half)
-
-
-def overflowing(x, p):
-    """Divide in float16, in which wavelengths above 65,504 are infinite."""
-    waves = torch.tensor(1e6 ** (np.arange(8) / 8))
-    angles = (p.half()[:, None] / waves.half()).double()
-    return rotate_pairs(x, turns=(angles.cos(), angles.sin()))
+    return rotate_pairs(x, p) * torch.tensor([1, -1]).repeat_interleave(half)
 
 
 def untrainable(x, p):
@@ -345,8 +333,6 @@ ANOTHER = "values: the numbers of another convention"
 add("rotary", ANOTHER, turn(base=500_000.0), frequencies=OMEGA)
 # Half of the width was to turn.
 add("rotary", ANOTHER, rotate_pairs, frequencies=OMEGA[::2], widths=[16])
-WIDE = {"convention": checks.Convention("halves", base=1e6), "widths": [16]}
-add("rotary", "values: no known fault", overflowing, **WIDE)
 BACKWARDS = replace(checks.KNOWN["rotary, halves"], direction="backwards")
 add(
     "rotary",
@@ -388,10 +374,12 @@ def offsets(seq_len):
     return np.arange(seq_len) - np.arange(seq_len)[:, None]
 
 
-def buckets(causal):
+LEARNED = np.random.default_rng(0).normal(size=(2, 32))
+
+
+def buckets(seq_len):
     """Return a learned bias, as T5's."""
-    values = np.random.default_rng(0).normal(size=(2, 32))
-    return lambda n: values[:, t5_buckets(offsets(n), bidirectional=not causal)]
+    return LEARNED[:, t5_buckets(offsets(seq_len))]
 
 
 def last_row(seq_len):
@@ -399,53 +387,26 @@ def last_row(seq_len):
     return alibi_bias(12, seq_len)[None, :, -1:]
 
 
-BY_DISTANCE = np.random.default_rng(1).normal(size=(4, 512))
-
-
-def shifted(seq_len):
-    """Transformer-XL's shift: behind a zero, later keys get the next row's values."""
-    padded = np.pad(BY_DISTANCE[:, :seq_len], ((0, 0), (0, 1)))
-    return padded[:, -offsets(seq_len) % (seq_len + 1)]
-
-
 HEADS = np.arange(1.0, 13)[:, None, None]
-CAUSAL, ANY = {"causal": True}, {"expected": None}
-TWO_SIDED = {"expected": buckets(causal=False)}
-ONE_SIDED = {"expected": buckets(causal=True), **CAUSAL}
+CAUSAL, ANY, T5 = {"causal": True}, {"expected": None}, {"expected": buckets}
 add("bias", "right: ALiBi", partial(alibi_bias, 12))
 add("bias", "right: one row", last_row, **CAUSAL)
 add("bias", "shape: pass causal=True", last_row)
 bonus = lambda n: -alibi_bias(8, n)  # noqa: E731
 ALL = "values: it is -1, -1, -1, -1, -1, -1, -1, -1 times the right one; mind"
 add("bias", ALL, bonus, **CAUSAL)
-add("bias", "values: it is 8, 8 times", lambda n: 8 * alibi_bias(2, n))
-add("bias", "values: it is 0, 0 times", lambda n: np.zeros((2, n, n)))
 add(
     "bias",
     "values: it is 1, 1, 1, 1, 1, 1, 1, 1, 0.002762",
     lambda n: 2.0**-HEADS * -abs(offsets(n)),
 )
-ONE_MORE = "values: no known fault"
-add("bias", ONE_MORE, lambda n: alibi_bias(1, n) - 2**-8)
-add("bias", "right: T5, causal", buckets(causal=True), **ONE_SIDED)
-add("bias", "right: T5", buckets(causal=False), **TWO_SIDED)
-add("bias", "values: no known fault", buckets(causal=True), **TWO_SIDED)
-add("bias", "values: no known fault", buckets(causal=False), **ONE_SIDED)
-add("bias", "values: if it is meant, pass expected=", buckets(causal=False))
-far_off = lambda n: buckets(causal=False)(n) + (abs(offsets(n)) > 128)  # noqa: E731
-add("bias", "values: no known fault", far_off, **TWO_SIDED)
-add("bias", "start: no known fault", shifted, **ANY)
-SIGNED = {"expected": lambda n: -0.25 * abs(offsets(n))}
-add("bias", "right: signed", lambda n: 0.25 * offsets(n), **SIGNED, **CAUSAL)
-add(
-    "bias",
-    "values: it is 2 times the right one",
-    lambda n: -2 * offsets(n),
-    expected=lambda n: -offsets(n),
-)
+MEANT = "values: if it is meant, pass expected="
+add("bias", MEANT, lambda n: alibi_bias(1, n) - 2**-8)
+add("bias", "right: T5", buckets, **T5)
+far_off = lambda n: buckets(n) + (abs(offsets(n)) > 128)  # noqa: E731
+add("bias", "values: no known fault", far_off, **T5)
 TRANSPOSED = "values: 1, 1 times the right one's transpose"
-add("bias", TRANSPOSED, lambda n: buckets(False)(n).swapaxes(1, 2), **TWO_SIDED)
-add("bias", "right: stops growing", lambda n: -np.minimum(abs(offsets(n)), 8.0), **ANY)
+add("bias", TRANSPOSED, lambda n: buckets(n).swapaxes(1, 2), **T5)
 add("bias", "start: no known fault", lambda n: -abs(offsets(n)) / n, **ANY)
 ROOTS = lambda n: -np.sqrt(np.outer(range(n), range(n)))  # noqa: E731
 add("bias", "offset: shifted by one", ROOTS, **ANY)
@@ -491,9 +452,6 @@ PADDED(
 )
 IMAGES = partial(add, "positions", expected="images")
 IMAGES("right: grid", grid)
-coarse = lambda sizes: 8 * grid(sizes)  # noqa: E731
-IMAGES("right: steps of 8", coarse, right=coarse)
-IMAGES("values: axis 0, patch 12: 1 for 8; it gives [0. 0.", grid, right=coarse)
 transposed = lambda sizes: grid(sizes[[0, 2, 1]])[[0, 2, 1]]  # noqa: E731
 IMAGES("values: axis 1, patch 1: 1 for 0; it gives [0. 1. 2. 0. 1. 2.", transposed)
 
