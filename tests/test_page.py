@@ -5,7 +5,7 @@ import re
 from http.server import SimpleHTTPRequestHandler
 
 import pytest
-from pages import button, check_with_axe, some
+from pages import button, check_contrast, check_with_axe, some
 from playwright.sync_api import expect
 from reading import NOTEBOOKS
 
@@ -175,6 +175,7 @@ def test_a_phone_a_keyboard_and_axe_are_enough(reader, cell):
     expect(cell.locator(".stdout")).to_have_text("0\n1\n")
     assert reader.evaluate("document.documentElement.scrollWidth") <= 390
     check_with_axe(reader, "article div.cell:has(textarea)")
+    check_contrast(reader, "article div.cell:has(textarea)")
 
 
 def test_a_loop_is_stopped_and_the_page_runs_on_a_plane(reader, cell, monkeypatch):
