@@ -12,7 +12,6 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from reading import rows
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import posenc
@@ -110,20 +109,22 @@ def test_each_argument_is_refused_by_its_name(function, right):
 
 
 # What people write, and what they are told.
-MISTAKES = rows("""
-nn.rotate_pairs(X, frequencies=rotary_frequencies(8)) → ^frequencies .*: unpack it
-rotate_pairs(X.numpy(), range(5)) → Pass seq_dim=1$
-alibi_bias(2, 3, 5) → ^keys must be a 1-D array
-rotary_frequencies(8, scaling={"rope_type": "wrong"}) → must be one of default; linear.*'wrong'
-rotary_frequencies(8, scaling={"rope_type": "linear"}) → ^scaling needs the field 'factor'$
-rotary_frequencies(8, scaling={"rope_type": "yarn", "type": "ntk"}) → differ: 'yarn', 'ntk'
-rotary_frequencies(8, scaling={"full": {}, "sliding": {}}) → full, sliding: pass one of them$
-rotary_frequencies(8, base=100, scaling={"rope_theta": 5e5}) → 500000, but base is 100
-rotary_frequencies(8, scaling={"partial_rotary_factor": 0.4}) → even number .* got 3 of 8
-""")
+SCALINGS = [
+    ({"rope_type": "linear"}, "^scaling needs the field 'factor'$"),
+    ({"full": {}, "sliding": {}}, "full, sliding: pass one of them$"),
+    ({"rope_theta": 5e5}, "500000, but base is 100"),
+    ({"partial_rotary_factor": 0.4}, "even number .* got 3 of 8"),
+]
 
 
-@pytest.mark.parametrize(("call", "words"), MISTAKES)
-def test_a_mistake_is_named(call, words):
+@pytest.mark.parametrize(("scaling", "words"), SCALINGS)
+def test_a_mistake_in_a_scaling_is_named(scaling, words):
     with pytest.raises((TypeError, ValueError), match=words):
-        eval(call, vars(posenc) | {"X": X})
+        posenc.rotary_frequencies(8, base=100, scaling=scaling)
+
+
+def test_a_mistake_with_arrays_is_told_with_its_cure():
+    with pytest.raises(TypeError, match=r"^frequencies .*: unpack it"):
+        nn.rotate_pairs(X, frequencies=posenc.rotary_frequencies(8))
+    with pytest.raises(ValueError, match=r"Pass seq_dim=1$"):
+        rotate_pairs(X.numpy(), range(5))
