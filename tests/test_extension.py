@@ -13,15 +13,19 @@ def test_the_page_of_no_address_works_at_any_depth():
     assert metadata.from_anywhere(html, "https://example.org/the-book/") == right
 
 
-def test_panels_are_stacked_whole_and_in_their_order():
-    """Three panels in a row: the second has labels of its own, the third shows the first one's."""
+def drawn_row(lefts, content=""):
+    """A picture with panels that begin there, in matplotlib's SVG."""
     axes = "".join(
         f'\n  <g id="axes_{number}"><g id="patch_{number}"><path d="M {left} 200\n'
-        f'L {left + 120} 200"/></g><g id="ytick_1"></g></g>'
-        for number, left in enumerate([40, 200, 336], 1)
+        f'L {left + 120} 200"/></g><g id="ytick_1"></g>{content}</g>'
+        for number, left in enumerate(lefts, 1)
     )
-    row = f'<svg viewBox="0 0 504 216">{axes}'
-    style = stacking.stack(row).style
+    return f'<svg viewBox="0 0 504 216">{axes}'
+
+
+def test_panels_are_stacked_whole_and_in_their_order():
+    """Three panels in a row: the second has labels of its own, the third shows the first one's."""
+    style = stacking.stack(drawn_row([40, 200, 336])).style
     moves = re.findall(r"#(\w+) \{.*scale\(1.85\) translate\((.*?)px, (.*?)px\)", style)
     assert moves == [
         ("axes_1", "0.0", "0.0"),
@@ -29,6 +33,12 @@ def test_panels_are_stacked_whole_and_in_their_order():
         ("axes_3", "-296.0", "452.0"),
         ("again_2", "0.0", "452.0"),
     ]
+
+
+def test_two_maps_with_one_axis_stay_beside_each_other():
+    assert stacking.stack(drawn_row([40, 170], "<image/>")) == ("", 504 / 216, 1)
+    for others in drawn_row([40, 170]), drawn_row([40, 200], "<image/>"):
+        assert stacking.stack(others).scale > 1
 
 
 # What pages and pictures need on a phone, in the dark, or from the stylesheet: each is in some.

@@ -44,6 +44,7 @@ class Axes(NamedTuple):
     bottom: float
     right: float
     labels: int  # how many labels, or only ticks, its y axis has
+    is_map: bool
 
 
 class Stacked(NamedTuple):
@@ -51,6 +52,7 @@ class Stacked(NamedTuple):
 
     style: str  # what the picture's head gets
     ratio: float  # of the stacked picture: its width by its height
+    scale: float  # of a panel, by its size in the row
 
 
 def axes_of(svg):
@@ -63,7 +65,8 @@ def axes_of(svg):
             return []
         number, *corners = background.groups()
         labels = drawing.count("ytick_")
-        axes.append(Axes(f"axes_{number}", *map(float, corners), labels))
+        is_map = "<image" in drawing
+        axes.append(Axes(f"axes_{number}", *map(float, corners), labels, is_map))
     return axes
 
 
@@ -116,6 +119,9 @@ def stack(svg):
     # Of three panels of 120 from 40, 200, and 336 on, in 504, strips start at 0, 160, and 296, and
     # are up to 208 wide: two columns have no room for 1.4 · 208, so all are 1.85 times as large.
     starts, labeled = strips_of(panels)
+    # Two maps with one y axis are there to be compared, and stay beside each other.
+    if len(panels) == 2 and labeled and all(panel.is_map for panel in panels):
+        return Stacked("", width / height, 1)
     widest = max(np.diff([*starts, width]))
     columns = 2 if widest * COLUMNS_SCALE <= width / 2 else 1
     rows = -(-len(panels) // columns)
@@ -138,4 +144,4 @@ def stack(svg):
     for name, left, _ in legends:
         rules += move(name, panels[0].left - float(left), (rows - 1) * columns)
     style = f"<style>@media (max-width: 450px) {{\n{rules}}}</style>{copies}"
-    return Stacked(style, width / ((rows * (height + GAP) - GAP) * scale))
+    return Stacked(style, width / ((rows * (height + GAP) - GAP) * scale), scale)

@@ -19,21 +19,24 @@ from posenc.book.plots import COLORS, DARK_MAP, DIVERGING, INK, STYLE
 
 DARK_INK = "#e6e8ee"
 LARGER = 1.1  # text in the typeface of the page, by its size in matplotlib's
-TEXT = 14  # pixels: a picture's text on a desktop
+TEXT = 13  # pixels: a picture's text on a desktop
 DESKTOP = 720  # pixels: the width of a wide picture there
+PHONE_TEXT = 12  # pixels: and on a phone
+PHONE = 358  # pixels: the width of a picture there
+MOST = 1.2  # times as large as drawn: for more, matplotlib left no room
 POINT = 4 / 3  # pixels
 MOST_COLORS = 512  # of a map, which has 256, and whose color bar may be blurred
 SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes
 # Ids are matplotlib's, but for "start-…": chapters give it, as `gid`, to words beside a point.
-# As in live figures, numbers without a color of their own are quiet, and so are axes: no other
-# path has miters and square ends.
+# As in live figures, words at axes without a color of their own are quiet, and so are axes: no
+# other path has miters and square ends.
 THEME = f"""<style>
 :root {{ --ink: {INK}; --black: #000; --white: #fff; color-scheme: light dark }}
 text {{
 fill: var(--black); font-family: -apple-system, "Segoe UI", "Helvetica Neue", Arial, sans-serif
 }}
 .word {{ transform-box: fill-box; transform-origin: center }}
-:is([id^="xtick"], [id^="ytick"]) .word:not([style$="(--ink))"]) {{ fill-opacity: 0.7 }}
+[id^="matplotlib.axis"] .word:not([style$="(--ink))"]) {{ fill-opacity: 0.7 }}
 path[style*="miter; stroke-linecap: square"] {{ stroke-opacity: 0.3 }}
 :is([id^="legend"], [id^="start"]) .word {{ transform-origin: left }}
 [id^="ytick"] .word {{ transform-origin: right }}
@@ -117,16 +120,17 @@ def mark_map(image):
     return '<image class="map" ' if distances.max(initial=0) <= 8 else image[0]
 
 
-def text_sizes(width):
-    """Rules that make words, which are drawn for a phone, smaller on a desktop.
+def text_sizes(width, stacked):
+    """Rules for the size of words, whatever the picture's.
 
-    `width` is the picture's as drawn, in points. Media queries in a picture go by the width in
-    pixels that a page shows it in:
+    `width` is the picture's as drawn, in points, and `stacked` how its panels stand on a phone.
+    Media queries in a picture go by the width in pixels that a page shows it in:
 
     ==========  ========================================  =========================================
     width       a picture of it is                        its words are
     ==========  ========================================  =========================================
-    to 469      on a phone, where some scroll             as drawn (to 450, `stack` enlarges panels)
+    to 450      on a phone                                `PHONE_TEXT` pixels at `PHONE`, or `MOST`
+    451 to 469  on a phone, where wide ones scroll        as drawn
     470 to 599  small, and shown as large as drawn        `TEXT` pixels at the size drawn
     from 600    wide, and on a desktop                    `TEXT` pixels if it is `DESKTOP` wide
     ==========  ========================================  =========================================
@@ -136,9 +140,13 @@ def text_sizes(width):
     drawn = LARGER * STYLE["font.size"]
     small = TEXT / (drawn * POINT)
     wide = min(1, TEXT / DESKTOP * width / drawn)
+    # Words of a picture 504 wide are 8.6 pixels large at 358; if its panels are stacked, 1.85 times
+    # that, 15.9, and 0.75 of those are 12.
+    shown = drawn * PHONE / width * (stacked.scale if stacked else 1)
+    narrow = min(MOST, PHONE_TEXT / shown)
     return f"""<style>@media (min-width: 600px) {{ .word {{ scale: {wide:.2f} }} }}\
-@media (min-width: 470px) and (max-width: 599px) {{
-.word {{ scale: {small:.2f} }} }}</style>"""
+@media (min-width: 470px) and (max-width: 599px) {{ .word {{ scale: {small:.2f} }} }}
+@media (max-width: 450px) {{ .word {{ scale: {narrow:.2f} }} }}</style>"""
 
 
 def follow_theme(svg):
@@ -154,8 +162,9 @@ def follow_theme(svg):
         body = re.sub(rf"\b(fill|stroke): {color}\b", mixed, body)
     for color, name in ((INK, "ink"), ("#000000", "black"), ("#ffffff", "white")):
         body = body.replace(color, f"var(--{name})")
-    head += text_sizes(float(SIZE.search(svg)[1]))
-    if stacked := stack(svg):
+    stacked = stack(svg)
+    head += text_sizes(float(SIZE.search(svg)[1]), stacked)
+    if stacked:
         at_the_left = '<svg preserveAspectRatio="xMinYMin" '
         head = head.replace("<svg ", at_the_left, 1) + stacked.style
     return f"{head}{THEME}<defs>{body}"
