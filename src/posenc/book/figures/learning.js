@@ -95,6 +95,5 @@ FIGURES.learning = {
     };
   },
   say: (_, { weights }) =>
-    `After {step} steps of training, the word three back gets ${show(100 * weights[BACK], 0)}% of the weight. ` +
-    "Gray hands show a turn by three words back; colored ones, what the head has learned.",
+    `After {step} steps of training, the word three back gets ${show(100 * weights[BACK], 0)}% of the weight.`,
 };
