@@ -132,20 +132,21 @@ function drawWavelengths(title, lengths, { now, plain, beyond = [] }, width) {
     @param {Layers} layers
     @param {Lengths} lengths */
 function showLayers(part, layers, lengths, width) {
-  const { where, count, frequencies, frequencies_beyond, indices, name, first, ...fields } = layers;
+  const { where, count, frequencies, frequencies_beyond, indices, name, first, ...others } = layers;
   const many = isSaid(count) ? ` (${count})` : "";
   const heading = make("h2", {}, `${part}${name}${many}: ${where ?? UNSAID}`);
-  const said = { layers: name === "all layers" ? null : indices, ...fields, "first that turns": first };
+  const said = { layers: name === "all layers" ? null : indices, ...others, "first that turns": first };
   if (where !== ROTARY) return [heading, facts(said)];
   if (!frequencies) return [heading, facts({ ...said, wavelengths: null }, ["base", "wavelengths"])];
   const waves = wavelengthsOf(layers);
   const range = `from ${asNumber(waves.now[0])} to ${asNumber(waves.now.at(-1))} positions`;
   const title = `Wavelengths of ${waves.now.length} pairs of ${part}${name}, ${range}`;
+  const fields = facts({ ...said, wavelengths: range }, ["base", "pairing"]);
   return [
     heading,
-    make("p", {}, turnsInWords(layers.scaling, lengths, waves)),
     drawWavelengths(title, lengths, waves, width),
-    facts({ ...said, wavelengths: range }, ["base", "pairing"]),
+    make("p", { class: "config-turns" }, turnsInWords(layers.scaling, lengths, waves)),
+    make("details", {}, make("summary", {}, "Values of these layers"), fields),
   ];
 }
 
