@@ -9,7 +9,8 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.usefixtures("site")
 CHAPTER = address("notebooks/03_linearity")
 KINDS = "index", "search", "book/api", "book/claims", "book/config", "book/glossary"
-KINDS += "book/rope_in_production", "book/teach", "notebooks/03_linearity"
+KINDS += "book/questions", "book/rope_in_production", "book/teach"
+KINDS += ("notebooks/03_linearity",)
 THEME = "document.documentElement.dataset.theme"
 # Sections far from the window are laid out once the page has come (reading.js).
 LAID_OUT = """() => [...document.querySelectorAll("article > section > section")]
@@ -42,7 +43,8 @@ def test_the_theme_is_switched_and_code_is_copied(visit):
 
 
 def test_without_scripts_a_figure_is_a_picture_and_evidence_is_in_folds(visit):
-    tab = visit(CHAPTER, java_script_enabled=False)
+    tab = visit(CHAPTER, java_script_enabled=False, color_scheme="dark")
+    expect(tab.locator("html")).to_have_attribute("data-theme", "light")
     expect(tab.locator("posenc-figure img").first).to_be_visible()
     tab.locator("details.documents > summary").first.click()
     expect(tab.locator("details.documents[open] p").first).to_be_visible()
@@ -124,6 +126,19 @@ def test_an_address_with_a_place_leads_there_and_contents_mark_it(visit):
     tab.evaluate("scrollTo(0, 2400)")
     expect(marked).not_to_have_text("What comes next")
     assert tab.evaluate("scrollY") == 2400
+
+
+def test_on_a_phone_a_question_opens_its_answer(visit):
+    """Where a link leads, it is open; on a wide page all are."""
+    asked = "does-the-decoder-need-positional-encoding-too"
+    tab = visit(f"{address('book/questions')}#{asked}", width=390)
+    expect(tab.get_by_text("The paper adds it at the bottom")).to_be_visible()
+    first = tab.locator(".question").first
+    expect(first.locator("p").first).not_to_be_visible()
+    first.locator("summary").click()
+    expect(first.locator("p").first).to_be_visible()
+    tab.set_viewport_size({"width": 1280, "height": 800})
+    expect(tab.locator(".question p").last).to_be_visible()
 
 
 def test_evidence_is_one_switch_away(visit):

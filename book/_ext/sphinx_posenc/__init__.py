@@ -40,6 +40,8 @@ def setup(app):
     def finish_page(app, page, template, context, doctree):
         """Complete what a page's template gets: no script but the book's, for example."""
         body = context["body"] = theme.adapted(context.get("body") or "")
+        if page == "book/questions":
+            context["body"] = theme.folded(body)
         contents = context["generate_toc_html"]
         if page.startswith("notebooks/"):
             context["generate_toc_html"] = lambda: theme.grouped(str(contents()))

@@ -15,6 +15,8 @@ FURTHER = re.compile(rf"(?:{ENTRY})+")
 # A title of 39 letters or more: in the contents, what stands before a comma or a colon says enough.
 LONG = re.compile(r'(?<=nav-link")([^>]*>)(?=[^<]{39})([^<]{10,}?)[,:] [^<]*(?=</a>)')
 BOX = '<div class="{}" role="group" aria-label="{}, scrolls sideways if it is wide">'
+# Of a page of questions: <h3>Why?<a class="headerlink" …></a></h3>, the answer, and </section>
+ANSWER = re.compile(r"(<h3>.*?</h3>)(.*?)(?=</section>)", re.DOTALL)
 OUTCOMES = "higher|lower|same|undecided"  # of comparisons, as book.css shows them
 # Columns, or numbers in brackets
 ALIGNED = re.compile(r"\S  +\S|^[ \t\[(]", re.MULTILINE)
@@ -34,6 +36,12 @@ def grouped(contents):
         return f'<li class="further">{listed}</li>\n'
 
     return LONG.sub(r"\1\2", FURTHER.sub(fold, BELOW.sub("", contents)))
+
+
+def folded(body):
+    """A page of questions, each a fold with its answer; book.css opens all where there is room."""
+    fold = r'<details class="question"><summary>\1</summary>\2</details>\n'
+    return ANSWER.sub(fold, body)
 
 
 def break_path(path):

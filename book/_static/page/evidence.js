@@ -62,11 +62,15 @@ function follow() {
   const section = (target ?? document.querySelector("h1"))?.closest("section");
   const sought = takeSought();
   if (section && sought.length) openSought(section, sought);
+  for (const answer of target ? all(":scope > .question", target) : []) answer.open = true;
   if (!target?.closest("div.evidence, details")) return;
   reveal(target);
   target.scrollIntoView();
 }
 
+// Where book.css shows all answers, they are open to a screen reader, too.
+if (matchMedia("(min-width: 960px)").matches)
+  begin(() => { for (const answer of all(".question")) answer.open = true; });
 if (classList.contains("evidence")) begin(() => showEvidence(true));
 begin(follow);
 addEventListener("hashchange", follow);
