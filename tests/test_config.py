@@ -117,11 +117,16 @@ ENCODINGS = rows("""
 "clip_vision_model", "patch_size": 14, "position_embedding_type": "rope"
     → 4 queries and keys, rotary
 "unknown", "patch_size": 14, "position_embedding_type": "rope" → 4 queries and keys, rotary
+"llama", "rope_scaling": "yarn" → 4 queries and keys, rotary
+"llama", "rope_scaling": {"rope_type": 5} → 4 queries and keys, rotary
+"llama", "rope_scaling": {YARN, "original_max_position_embeddings": "9"}
+    → 4 queries and keys, rotary
 """)
 
 
 @pytest.mark.parametrize(("fields", "expected"), ENCODINGS)
 def test_where_positions_enter_is_read_from_file_and_type(fields, expected):
+    fields = fields.replace("YARN", YARN)
     layers = read_config(PLAIN | json.loads(f'{{"model_type": {fields}}}')).layers
     assert {*map(in_numbers, layers)} == {expected}
 
@@ -215,6 +220,33 @@ VERDICTS = rows("""
     → 1,024 stretched to 1,331 by yarn: no contradiction
 "model_type": "qwen3", "layer_types": "full"
     → layer_types must be a list of kinds of layers, 4 or more, got 'full'
+"model_type": "falcon", "alibi": 1
+    → RoPE in all 4 layers, base 10,000: alibi must be true or false, got 1
+"model_type": "gptj", "rotary_dim": false
+    → some of 64 dimensions (by default: rope_theta): rotary_dim must be an integer from 0
+"model_type": "deepseek_v3", "qk_nope_head_dim": null
+    → 64 dimensions (by default: qk_rope_head_dim): qk_nope_head_dim must be an integer from 0 to
+"model_type": "gemma3_text", "sliding_window_pattern": null
+    → RoPE in full_attention, base 10,000, and RoPE in sliding_attention, base 10,000 (by default:
+"model_type": "gemma2", "layer_types": ["full_attention"]
+    → RoPE in full_attention, base 10,000, and RoPE in sliding_attention, base 10,000 (by default:
+"model_type": "gemma2", "layer_types": [["a"], {"b": 1}, null, "full_attention"]
+    → RoPE in full_attention, base 10,000, and RoPE in sliding_attention, base 10,000 (by default:
+"model_type": "llama4_text", "no_rope_layers": [1, 0]
+    → RoPE in chunked_attention, base 10,000, and no encoding in full_attention (by default:
+"model_type": "smollm3", "no_rope_layer_interval": null
+    → RoPE in some or all layers, base 10,000, and no encoding in some or all layers: no_rope_
+"model_type": "qwen2", "use_sliding_window": null
+    → RoPE in some or all layers, base 10,000: use_sliding_window must be true or false, got null
+"model_type": "llama", "layer_types": "full" → RoPE in some or all layers, base 10,000: layer_
+"model_type": "gemma2", "num_hidden_layers": null
+    → RoPE in full_attention, base 10,000, and RoPE in sliding_attention, base 10,000 (by default:
+"model_type": "gemma3_text", "rope_parameters": {"full_attention": {"theta": 9}, "factor": 8}
+    → rope_parameters.factor is no mapping of a kind of layers: it is ignored
+"model_type": "gemma3_text", "rope_parameters": {"slide_attention": {"theta": 9}}
+    → rope_parameters.slide_attention is no mapping of a kind of layers: it is ignored
+"rope_parameters": {"full_attention": {"theta": 9}, "sliding_attention": 5}
+    → rope_parameters.sliding_attention is no mapping of a kind of layers: it is ignored
 "model_type": "lfm2", "full_attn_idxs": [9]
     → full_attn_idxs has 9, but the last of 4 layers is 3
 """)
@@ -263,6 +295,39 @@ def test_a_part_for_images_is_read_like_the_text():
     verdict = parts["vision_cfg"].verdict
     assert "may change this: vision_cfg.intp_freq;" in verdict
     assert "RoPE in some or all layers" in verdict
+
+
+def test_what_is_wrong_outside_is_told_of_the_text():
+    parts = {"text_config": PLAIN | {"model_type": "llama"}}
+    assert read_config(parts | {"rope_scaling": None}).warnings == ()
+    for outside, words in [
+        ({"rope_scaling": YARNED}, "rope_scaling beside text_config is ignored"),
+        ({"model_type": 5}, "model_type must be a string, got 5"),
+    ]:
+        assert words in read_config(parts | outside).verdict
+
+
+# A type, an invalid field, and answers that need it.
+@pytest.mark.parametrize(
+    ("model_type", "name", "answers"),
+    [
+        ("deepseek_v3", "qk_nope_head_dim", ["head_dim", "first"]),
+        ("deepseek_v3", "qk_rope_head_dim", ["head_dim", "rotated", "first"]),
+        ("deepseek_v3", "rope_interleave", ["pairing"]),
+        ("gptj", "rotary_dim", ["rotated"]),
+        ("gemma2", "layer_types", ["count", "indices"]),
+        ("llama4_text", "no_rope_layers", ["count", "indices"]),
+        ("llama4_text", "use_qk_norm", ["norm"]),
+        ("llama", "head_dim", ["head_dim", "frequencies"]),
+        ("llama", "rope_theta", ["base", "frequencies"]),
+    ],
+)
+def test_what_needs_an_invalid_field_is_unknown(model_type, name, answers):
+    config = PLAIN | {"model_type": model_type}
+    assert None not in [getattr(read_config(config).layers[0], x) for x in answers]
+    reading = read_config(config | {name: "64"})
+    assert {getattr(reading.layers[0], x) for x in answers} == {None}
+    assert f"{name} must be" in reading.verdict
 
 
 def test_a_mapping_nested_without_end_is_refused():

@@ -62,7 +62,7 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
 
 def read_models(whole: Fields) -> Positions:
     """Read the model of the text, and the others as its parts."""
-    model_type = whole.text("model_type") or type_of_params(whole)
+    model_type = whole["model_type"] or type_of_params(whole)
     (text, text_type), *others = models(whole, model_type)
     reading = read_model(text, text_type)
     reading.model_type = model_type or text_type or None
@@ -78,7 +78,7 @@ def type_of_params(whole: Fields) -> str:
     names = whole.content.keys()
     if not {"dim", "n_heads", "norm_eps"} <= names or "use_hf_rope" in names:
         return ""
-    if whole.flag("use_scaled_rope"):
+    if whole["use_scaled_rope"]:
         return "params.json, use_scaled_rope"
     return "params.json"
 
@@ -94,12 +94,14 @@ def models(whole: Fields, model_type: str) -> Iterator[tuple[Fields, str]]:
     texts = [name for name in WORDS["parts_with_text"] if name in parts]
     if not texts:  # the fields of the text may stand beside those of other parts
         yield whole, known_type(model_type, "", "text")
-    elif "rope_scaling" in whole.content:
-        parts[texts[0]].problems.append(
-            f"rope_scaling beside {texts[0]} is ignored: move it inside"
-        )
+    else:  # what is wrong outside is told of the text
+        parts[texts[0]].problems += whole.wrong()
+        if "rope_scaling" in whole.content:
+            parts[texts[0]].problems.append(
+                f"rope_scaling beside {texts[0]} is ignored: move it inside"
+            )
     for name in dict.fromkeys([*texts, *parts]):
-        said = parts[name].text("model_type")
+        said = parts[name]["model_type"] or ""
         yield from models(parts[name], known_type(said, model_type, name))
 
 
@@ -111,26 +113,25 @@ def known_type(said: str, whole_type: str, part: str) -> str:
     return next((name for name in names if name in TYPES), said)
 
 
-def read_model(fields: Fields, model_type: str) -> Positions:
-    """Read the fields of one model: normalize, validate and compute, and warn.
-
-    Whatever asks for a field validates it, and notes in `fields` what is wrong.
-    """
+def read_model(file: Fields, model_type: str) -> Positions:
+    """Read the fields of one model as the code of its type does: compute, and warn."""
     entry = TYPES.get(model_type, UNKNOWN)
-    if fields.flag("use_mla") is False:
+    if file["use_mla"] is False:
         entry = UNKNOWN  # plain attention, which no code of the table has
-    fields.entry, fields.defaults = entry, entry.defaults
+    fields = Fields(file.content, file.path, entry)
+    fields.problems += file.wrong()
+    fields.used |= file.used
     kinds = kinds_of_layers(fields)
     layers, lengths = zip(*map(describe, kinds), strict=True)
-    limit = fields.count(LIMIT)
+    limit, original = fields[LIMIT], fields[ORIGINAL]
     # Lengths are those of the first kind that is stretched from a known one.
     known = [start_and_end for start_and_end in lengths if start_and_end[0]]
-    start, end = known[0] if known else (fields.count(ORIGINAL), limit)
-    # Fields that nobody asked for: so nothing may be read after this.
-    unread = unread_fields(fields, *(kind.rope for kind in kinds))
+    start, end = known[0] if known else (original, limit)
+    mappings = [fields, *(kind.rope for kind in kinds)]
+    unread = unread_fields(mappings)
     if unread and not entry.code:  # the fields that aren't read may tell layers apart
         layers = tuple(map(narrowed, layers))
-    problems = dict.fromkeys(fields.problems)
+    problems = [*dict.fromkeys(problem for m in mappings for problem in m.wrong())]
     reading = Positions(
         verdict="",  # it is told of all the rest
         model_type=model_type or None,
@@ -138,7 +139,7 @@ def read_model(fields: Fields, model_type: str) -> Positions:
         length_before_scaling=start,
         intended_length=end,
         limit=limit,
-        by_default=tuple(fields.by_default) or None,
+        by_default=tuple(fields.by_default()) or None,
         layers=layers,
         warnings=(
             *(
@@ -149,5 +150,5 @@ def read_model(fields: Fields, model_type: str) -> Positions:
             *dict.fromkeys(fields.remarks),
         ),
     )
-    reading.verdict = sentence(reading, unread, [*problems])
+    reading.verdict = sentence(reading, unread, problems)
     return reading

@@ -1,17 +1,17 @@
-"""Two tables to edit by hand, and fields: one name for many spellings, checked when asked for."""
+"""Two tables to edit by hand, and the fields of a file, which `Fields` checks by them."""
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from posenc.layers import shown
 
-X = TypeVar("X")
+SHARE = "partial_rotary_factor"
 LARGEST_FILE = 8_000_000  # bytes; released ones have some thousand
 
 
@@ -31,10 +31,10 @@ class Entry(NamedTuple):
     norm: str
     ignores: Sequence[str]
     chooses: Sequence[str]
-    window: bool
+    reads: Sequence[str]
+    rule: str
     others: str
     last: bool
-    skips: bool
     still: Sequence[str]
     local: Sequence[str]
     local_scaled: bool
@@ -48,118 +48,172 @@ class Entry(NamedTuple):
 ROWS = table("types.toml")
 UNKNOWN = Entry(**ROWS.pop("unknown"))
 TYPES = {name: UNKNOWN._replace(**row) for name, row in ROWS.items()}
-WORDS = table("fields.toml")  # spellings, words, and patterns of names
+WORDS = table(
+    "fields.toml"
+)  # what fields must be, spellings, words, and patterns of names
+SPELLINGS = {name: WORDS["spellings"].get(name, [name]) for name in WORDS["fields"]}
+
+
+def is_fit(value: Any, rule: Mapping[str, Any], layers: int) -> bool:
+    """Whether a value has the type, the limits, and the items that a rule of [values] asks for."""
+    # Not `isinstance`: true and false are integers to it.
+    name = "dict" if isinstance(value, Mapping) else type(value).__name__
+    if name not in rule["types"]:
+        return False
+    if "most" in rule:
+        return bool(rule["least"] <= value <= rule["most"])
+    if "each" in rule and len(value) < layers:
+        return False
+    if type(value) is str:
+        return "letters" not in rule or {*value} <= {*rule["letters"]}
+    item_rule = WORDS["values"].get(rule.get("items"))
+    return not item_rule or all(is_fit(item, item_rule, 0) for item in value)
 
 
 class Fields:
-    """A mapping of a file, whose fields are checked, and remembered, when they are asked for.
+    """The fields of a mapping as the code of a type reads them, each checked once, at first.
 
-    A field that is invalid is told in `problems` and counts as unknown, which None says; the
-    defaults of the model's class don't replace it, and don't replace null either.
+    `fields[name]` is what the file says. Otherwise it is
 
-    Reading leaves traces, so what is read counts: `asked`, by which `verdict.unread_fields` knows
-    the others, and `by_default`, which the verdict tells.
+    - the default of the model's class, or None, if the file doesn't have the field;
+    - None if the file has null; but where the class has a default, that is invalid (but for
+      `null_is_none` in fields.toml);
+    - None if what the file has is invalid: then whatever needs the field is unknown.
+
+    Who asks for a field uses it: it is told if it is invalid, or a default. Fields that nobody uses
+    are told as not read. How often one asks, and in which order, changes nothing.
     """
 
     def __init__(
-        self, content: Mapping[str, Any], path: str = "", outer: Fields | None = None
+        self,
+        content: Mapping[str, Any],
+        path: str = "",
+        entry: Entry = UNKNOWN,
+        outer: Fields | None = None,
+        defaults: Mapping[str, Any] | None = None,
     ) -> None:
         # MPT and DBRX have a mapping whose fields are read as if they stood outside.
-        inner = content.get("attn_config")
-        outside = inner if isinstance(inner, Mapping) else {}
-        self.content = {**outside, **content}
+        content = {**as_mapping(content.get("attn_config")), **content}
+        missing = WORDS["empty_is_missing"]
+        self.content = {
+            name: value
+            for name, value in content.items()
+            if value or name not in missing
+        }
         self.path, self.name = path, path[:-1]
-        self.entry: Entry = outer.entry if outer else UNKNOWN
-        self.defaults: Mapping[str, Any] = {}
+        self.entry = entry
+        self.defaults = entry.defaults if defaults is None else defaults
+        # What is wrong with several fields, and what else one should know; inner mappings share it.
         self.problems: list[str] = outer.problems if outer else []
-        # What one should know, though nothing is wrong.
         self.remarks: list[str] = outer.remarks if outer else []
-        self.asked: set[str] = set()
-        self.by_default: dict[str, bool] = {}  # what only the class says, in order
+        self.drop_ignored(() if outer else entry.ignores)
+        self.hidden = hidden_fields(entry, content)
+        self.used: set[str] = set()
+        self.spelled: dict[str, str] = {}  # how the file spells its fields
+        self.values: dict[str, Any] = {}
+        self.invalid: dict[str, str] = {}  # what is wrong with a field
+        for name, rule in WORDS["fields"].items():
+            self.values[name] = self.checked(name, WORDS["values"][rule])
 
-    def spelling(self, name: str) -> str | None:
-        """Return how the file spells a field, with a value rather than with null."""
-        spellings = WORDS["spellings"].get(name, [name])
-        self.asked.update(spellings)
-        # Files of two programs may have one field in two spellings, one of them null.
-        present = [name for name in spellings if name in self.content]
-        return min(present, key=lambda name: self.content[name] is None, default=None)
+    def drop_ignored(self, names: Sequence[str]) -> None:
+        """Remove fields that the type's code doesn't read, and name those that say something.
 
-    def value(self, name: str) -> Any:
-        """Return what the file says, be it null, or else the default of its class."""
-        spelling = self.spelling(name)
-        # null in a file isn't a field that it leaves out.
-        if spelling is None:
+        One of them is the share of a head that turns, unless the class has a default for it.
+        """
+        code = self.entry.code
+        if code and SHARE not in self.entry.defaults:
+            names = [*names, *SPELLINGS[SHARE]]
+        for name in names:
+            value = self.content.pop(name, None)
+            if value is True or value not in (None, {}, 1):  # True == 1
+                self.problems.append(
+                    f"{code} ignores {shown(self.path + name)}; other programs may not"
+                )
+
+    def checked(self, name: str, rule: Mapping[str, Any]) -> Any:
+        """Return the value of a field, and note what is wrong with it."""
+        spellings = [] if name in self.hidden else SPELLINGS[name]
+        present = [spelling for spelling in spellings if spelling in self.content]
+        if not present:
             return self.defaults.get(name)
-        return self.content[spelling]
-
-    def says(self, name: str) -> bool | None:
-        """Whether the file itself has a value for a field: false for null, None for nothing."""
-        return self.value(name) is not None if self.spelling(name) else None
+        # Files of two programs may have one field in two spellings, one of them null.
+        spelling = min(present, key=lambda x: self.content[x] is None)
+        self.spelled[name] = spelling
+        value = self.content[spelling]
+        layers = self.values.get("num_hidden_layers") or 0
+        may_be_null = name not in self.defaults or name in WORDS["null_is_none"]
+        if may_be_null if value is None else is_fit(value, rule, layers):
+            return value
+        got = "null" if value is None else shown(repr(value)[:60])
+        words = rule["words"].format(layers)
+        self.invalid[name] = f"{self.place(name)} must be {words}, got {got}"
+        return None
 
     def place(self, name: str) -> str:
         """Return the path of a field, as the file spells it."""
-        return shown(f"{self.path}{self.spelling(name) or name}")
+        return shown(f"{self.path}{self.spelled.get(name, name)}")
 
-    def checked(self, name: str, rule: str, fits: Callable[[Any], bool]) -> X | None:
-        """Return a value that fits a rule; note any other, and return None for it.
+    def __getitem__(self, name: str) -> Any:
+        """Return a value, which uses the field."""
+        self.used.add(name)
+        return self.values[name]
 
-        Its type is the one that the caller returns, which the rule is about.
-        """
-        value: X | None = self.value(name)
-        # 0 and 1, false and true change nothing that a reader would look for.
-        if value not in (None, 0, 1) and not self.spelling(name):
-            self.by_default[name] = True
-        if value is None or fits(value):
-            return value
-        got = shown(repr(value)[:60])
-        self.problems.append(f"{self.place(name)} must be {rule}, got {got}")
-        return None
+    # The next three use a field that the file has; a default isn't used.
 
-    def number(self, name: str, most: float = 1e18) -> float | None:
-        """Return a positive number."""
-        rule = f"a positive number, at most {most:g}"
-        # Not `isinstance`, here and below: true and false are integers to it.
-        return self.checked(
-            name, rule, lambda x: type(x) in (int, float) and 0 < x <= most
-        )
+    def says(self, name: str) -> bool:
+        """Whether the file has anything but null in a field."""
+        if name not in self.spelled:
+            return False
+        self.used.add(name)
+        return self.content[self.spelled[name]] is not None
 
-    def count(self, name: str, least: int = 1, most: float = 1e12) -> int | None:
-        """Return an integer within limits."""
-        rule = f"an integer from {least} to {most:g}"
-        return self.checked(name, rule, lambda x: type(x) is int and least <= x <= most)
+    def is_null(self, name: str) -> bool:
+        """Whether the file has null in a field."""
+        return name in self.spelled and not self.says(name)
 
-    def flag(self, name: str) -> bool | None:
-        """Return true or false."""
-        return self.checked(name, "true or false", lambda x: isinstance(x, bool))
-
-    def integers(self, name: str, least: int = 0) -> list[int]:
-        """Return a list of at least so many integers from 0 on, an empty one if there is none."""
-        rule = f"a list of integers from 0 on, {least} or more"
-        counts = self.checked(
-            name,
-            rule,
-            lambda x: (
-                isinstance(x, list)
-                and all(type(i) is int and i >= 0 for i in x)
-                and (not x or len(x) >= least)
-            ),
-        )
-        return counts or []
-
-    def text(self, name: str) -> str:
-        """Return a string, an empty one if there is none."""
-        return self.checked(name, "a string", lambda x: isinstance(x, str)) or ""
+    def is_invalid(self, *names: str) -> bool:
+        """Whether one of these fields is invalid."""
+        self.used |= self.spelled.keys() & names
+        return not self.invalid.keys().isdisjoint(names)
 
     def inside(self, name: str) -> Fields:
         """Return a mapping inside this one, an empty one if there is none."""
-        content: Mapping[str, Any] | None = self.checked(
-            name, "a mapping", lambda x: isinstance(x, Mapping)
-        )
-        inner = Fields(content or {}, f"{self.place(name)}.", self)
-        if not self.spelling(name):  # what is inside a default are defaults
-            inner.content, inner.defaults = {}, inner.content
-        return inner
+        self.used.add(name)
+        spelling = self.spelled.get(name, name)
+        is_said = spelling in self.content
+        mapping = as_mapping((self.content if is_said else self.defaults).get(spelling))
+        # What is inside a default are defaults.
+        content, defaults = (mapping, {}) if is_said else ({}, mapping)
+        return Fields(content, f"{self.place(name)}.", self.entry, self, defaults)
+
+    def wrong(self) -> list[str]:
+        """Return what is wrong with fields that are used, and then with several of them."""
+        used = [self.invalid[name] for name in self.invalid if name in self.used]
+        return used + self.problems
+
+    def by_default(self) -> list[str]:
+        """Return the fields that are used and that only the class says."""
+        names = [x for x in self.values if x in self.used and x not in self.spelled]
+        # 0 and 1, false and true change nothing that a reader would look for.
+        return [name for name in names if self.values[name] not in (None, 0, 1)]
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """Return a value if it is a mapping, or else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def hidden_fields(entry: Entry, content: Mapping[str, Any]) -> set[str]:
+    """Return the fields of the table that a type's code doesn't read: they are told as not read."""
+    if not entry.code:  # what kinds of layers do, only the code says
+        return {*WORDS["which_layers"]}
+    hidden = {*WORDS["read_by_some"]} - {*entry.reads}
+    if content.get("use_sliding_window") is False:  # as the file says, it isn't used
+        hidden.discard("sliding_window")
+    return hidden
+
+
+# ---------------------------------------------------------------- files
 
 
 def load(content: bytes | str | Path) -> Any:

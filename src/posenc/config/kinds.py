@@ -4,15 +4,15 @@
 calls it, and whether its layers rest. Where positions enter is one of the words of `posenc.layers`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from posenc.config.fields import WORDS, Fields
+from posenc.config.fields import SHARE, SPELLINGS, WORDS, Fields
 from posenc.layers import BIAS, BY_OFFSET, NO_ATTENTION, NOWHERE, ROTARY, TABLE, shown
 from posenc.scaling import ORIGINAL
 
 FULL, ALL = "full_attention", "all layers"
-SHARE = "partial_rotary_factor"
+SOME = "some or all layers"  # nobody knows which
 Where = str | None  # where positions enter; None if nobody says
 ENCODINGS: dict[str, str] = WORDS["encodings"]
 
@@ -32,46 +32,26 @@ class Kind(NamedTuple):
 
 
 def kinds_of_layers(fields: Fields) -> list[Kind]:
-    """Return the kinds of layers, each with the mapping of rotations that it follows.
-
-    What the type's code ignores is taken out of `fields` first, so that nothing here or later
-    reads it. Kinds come last: mappings tell them apart if the layers aren't listed.
-    """
-    drop_ignored(fields, fields.entry.ignores)
+    """Return the kinds of layers, each with the mapping of rotations that it follows."""
     rope = mapping_of_rotation(fields)
     encoding = where_positions_enter(fields)
     groups = groups_of_layers(fields)
-    mappings = (rope.content or rope.defaults).items()
-    nested = [name for name, value in mappings if isinstance(value, Mapping)]
-    if nested and {name for name, _ in groups} == {ALL}:
+    mappings = rope.content or rope.defaults
+    nested = [name for name in mappings if isinstance(mappings[name], Mapping)]
+    if nested and {name for name, _ in groups} <= {ALL, SOME}:
         # It isn't known which layers are of which kind.
         groups = {(name, False): [] for name in nested}
     kinds = []
     for (name, rests), indices in sorted(groups.items()):
         own_rope = rope.inside(name) if nested else mapping_of_kind(name, rope)
-        drop_ignored(own_rope)
-        rests |= name in fields.entry.still or own_rope.value(SHARE) == 0
+        rests |= name in fields.entry.still or own_rope[SHARE] == 0
         where = NOWHERE if rests and encoding == ROTARY else encoding
         if name in WORDS["without_attention"]:
             where = NO_ATTENTION
         kinds.append(Kind(fields, own_rope, name, where, indices))
+    if nested:
+        note_strangers(rope, {kind.name for kind in kinds})
     return kinds
-
-
-def drop_ignored(fields: Fields, names: Sequence[str] = ()) -> None:
-    """Remove fields that the type's code doesn't read, and name those that say something.
-
-    One of them is the share of a head that turns, unless the class has a default for it.
-    """
-    code = fields.entry.code
-    if code and SHARE not in fields.entry.defaults:
-        names = [*names, *WORDS["spellings"][SHARE]]
-    for name in names:
-        value = fields.content.pop(name, None)
-        if value is True or value not in (None, {}, 1):  # True == 1
-            fields.problems.append(
-                f"{code} ignores {shown(fields.path + name)}; other programs may not"
-            )
 
 
 # ---------------------------------------------------------------- mappings of rotations
@@ -80,21 +60,33 @@ def drop_ignored(fields: Fields, names: Sequence[str] = ()) -> None:
 def mapping_of_rotation(fields: Fields) -> Fields:
     """Return the mapping that describes a rotation, in the old name or the new one."""
     old, new = map(fields.content.get, ("rope_scaling", "rope_parameters"))
-    if not old:  # as if it weren't there: a default of the class counts
-        fields.content.pop("rope_scaling", None)
-    elif new and new != old:
+    if old and new and new != old:
         fields.problems.append(
             "rope_scaling and rope_parameters differ: transformers uses rope_scaling"
         )
     rope = fields.inside("rope_parameters")
     for name in ("rope_theta", ORIGINAL):
+        inside, outside = rope.values[name], fields.values[name]
         is_twice = rope.says(name) and fields.says(name)
-        if is_twice and rope.value(name) != fields.value(name):
+        if is_twice and None not in (inside, outside) and inside != outside:
             fields.problems.append(
-                f"{fields.place(name)} is {fields.value(name)!a:.40} outside "
-                f"{rope.name}, {rope.value(name)!a:.40} inside"
+                f"{fields.place(name)} is {outside!a:.40} outside "
+                f"{rope.name}, {inside!a:.40} inside"
             )
     return rope
+
+
+def note_strangers(rope: Fields, kinds: set[str]) -> None:
+    """Note what stands beside mappings for kinds of layers: a scaling, or a kind misspelled."""
+    # A kind of the type that this file has no layers of is no error.
+    known = {*kinds, FULL, rope.entry.others}
+    for name, value in rope.content.items():
+        is_kind = isinstance(value, Mapping) and name in known
+        if not is_kind and value and value not in WORDS["plain_words"]:
+            place = shown(f"{rope.path}{name}")
+            rope.problems.append(
+                f"{place} is no mapping of a kind of layers: it is ignored"
+            )
 
 
 def mapping_of_kind(name: str, rope: Fields) -> Fields:
@@ -106,8 +98,9 @@ def mapping_of_kind(name: str, rope: Fields) -> Fields:
     if rope.says("factor") and not entry.local_scaled:
         rope.remarks.append(f"{rope.name} applies to global attention, not to {name}")
     scaling = rope.content.items() if entry.local_scaled else ()
-    bases = WORDS["spellings"]["rope_theta"]
-    return Fields({k: v for k, v in scaling if k not in bases}, rope.path, rope)
+    bases = SPELLINGS["rope_theta"]
+    own = {name: value for name, value in scaling if name not in bases}
+    return Fields(own, rope.path, entry, rope, {})
 
 
 # ---------------------------------------------------------------- kinds of layers
@@ -116,17 +109,19 @@ def mapping_of_kind(name: str, rope: Fields) -> Fields:
 def groups_of_layers(fields: Fields) -> dict[Group, list[int]]:
     """Return the layers of each kind: they differ in name, or in whether they turn.
 
-    What the kinds of a type that isn't known do, only its code says: so its list of kinds isn't
-    read, which is told as for any other field.
+    If a field that tells them apart is invalid, the kinds are those of the class, and nobody knows
+    which layers they are.
     """
-    number = fields.count("num_hidden_layers", most=10_000) or 0
-    listed = names_listed(fields, number) if fields.entry.code else []
-    number = number or len(listed)
+    if is_order_unknown(fields):
+        usual = groups_of_layers(Fields({}, entry=fields.entry))
+        return {(SOME if name == ALL else name, rests): [] for name, rests in usual}
+    listed = fields["layer_types"] or []
+    number = fields["num_hidden_layers"] or len(listed)
     resting = resting_layers(fields, number)
-    names = listed[:number]  # files may list more, which predict several tokens ahead
-    if not names:
-        whole, others = layers_by_rule(fields, number, resting)
-        names = [FULL if i in whole else others for i in range(number)]
+    # Files may list more, which predict several tokens ahead.
+    words = WORDS["kinds_of_layers"]
+    names = [words.get(str(kind), str(kind)) for kind in listed[:number]]
+    names = names or names_by_rule(fields, number, resting)
     if fields.entry.last and names:
         names[-1] = FULL
     groups: dict[Group, list[int]] = {}
@@ -135,69 +130,60 @@ def groups_of_layers(fields: Fields) -> dict[Group, list[int]]:
     return groups or {(ALL, False): []}
 
 
-def names_listed(fields: Fields, number: int) -> list[str]:
-    """Return the kind of each layer that the file lists, in words, letters or numbers."""
-    words = WORDS["kinds_of_layers"]
-    # A string has letters that are known; a list may have other words.
-    listed: Sequence[object] | None = fields.checked(
-        "layer_types",
-        f"a list of kinds of layers, {number} or more",
-        lambda x: (
-            isinstance(x, list | str)
-            and len(x) >= number
-            and (isinstance(x, list) or {*x} <= words.keys())
-        ),
-    )
-    return [words.get(str(kind), str(kind)) for kind in listed or ()]
+def is_order_unknown(fields: Fields) -> bool:
+    """Whether a field is invalid that tells layers apart: the file's list, or one of a rule."""
+    names = ["layer_types", "no_rope_layer_interval", "no_rope_layers"]
+    if fields.entry.rule and not fields.values["layer_types"]:
+        names = [*WORDS["which_layers"], "num_hidden_layers", "use_sliding_window"]
+    return fields.is_invalid(*names)
 
 
-def layers_by_rule(
-    fields: Fields, number: int, resting: set[int]
-) -> tuple[set[int], str]:
-    """Return the layers that see all, and of which kind the others are, by the type's code.
+def resting_layers(fields: Fields, number: int) -> set[int]:
+    """Return the layers that don't turn: those of a list, or 3, 7, … if it is every fourth."""
+    every = fields["no_rope_layer_interval"] or number + 1
+    # In spite of the field's name, 1 turns.
+    flags = fields["no_rope_layers"]
+    flags = flags or [(i + 1) % every for i in range(number)]
+    return {i for i in range(number) if not flags[i]}
 
-    The first rule that applies counts; if none does, all layers are of one kind, as in Llama.
+
+def names_by_rule(fields: Fields, number: int, resting: set[int]) -> list[str]:
+    """Return the kind of each layer by the rule that types.toml names."""
+    # Layers that see all; None if all layers are of one kind.
+    full: Collection[int] | None = None
+    has_windows = fields["use_sliding_window"]
+    match fields.entry.rule:
+        case "qwen2" if has_windows:  # the later layers have one
+            full = range(fields["max_window_layers"] or 0)
+        case "smollm3" if has_windows:  # those that don't turn have one
+            full = {*range(number)} - resting
+        case "llama4" if not fields.is_null("attention_chunk_size"):
+            full = resting  # the others see chunks
+        case "gemma3":
+            full = listed_or_regular(fields, number)
+    if full is None:
+        return [ALL] * number
+    return [FULL if i in full else fields.entry.others for i in range(number)]
+
+
+def listed_or_regular(fields: Fields, number: int) -> Collection[int] | None:
+    """Return the layers that the file lists, or one of so many: 5, 11, … if it is one of six.
+
+    That is the last of the six; in a few types the field full_attention_offset says another.
     """
-    entry = fields.entry
-    if fields.flag("use_sliding_window"):
-        if (
-            "max_window_layers" in entry.defaults
-        ):  # Qwen2: the later layers have a window
-            unlimited = fields.count("max_window_layers", least=0) or 0
-            return {*range(unlimited)}, "sliding_attention"
-        if entry.skips:  # SmolLM3: those that don't turn have one
-            return {*range(number)} - resting, "sliding_attention"
-    # Llama 4 without chunks: all see all.
-    no_chunks = entry.skips and fields.says("attention_chunk_size") is False
-    if no_chunks or not entry.others:
-        return set(), ALL
-    if resting:  # Llama 4: those that don't turn see all
-        return resting, entry.others
-    if listed := fields.integers("full_attn_layers"):  # LFM2: those listed see all
+    listed: list[int] = fields["full_attn_layers"]
+    if listed:
         if 0 < number <= max(listed):
             fields.problems.append(
                 f"{fields.place('full_attn_layers')} has {max(listed)}, "
                 f"but the last of {number} layers is {number - 1}"
             )
-        return {*listed}, entry.others
-    interval = fields.count("full_attention_interval")
+        return listed
+    interval = fields["full_attention_interval"]
     if not interval:
-        return set(), ALL
-    # Gemma 3: one of so many sees all, the last one in most types
-    first = fields.count("full_attention_offset", least=0)
-    start = interval - 1 if first is None else first
-    return {*range(start, number, interval)}, entry.others
-
-
-def resting_layers(fields: Fields, number: int) -> set[int]:
-    """Return the layers that don't turn, by lists of layers alone."""
-    if not fields.entry.skips:
-        return set()
-    every = fields.count("no_rope_layer_interval") or number + 1
-    # In spite of the field's name, 1 turns.
-    flags = fields.integers("no_rope_layers", least=number)
-    flags = flags or [(i + 1) % every for i in range(number)]
-    return {i for i in range(number) if not flags[i]}
+        return None
+    first = fields["full_attention_offset"]
+    return range(interval - 1 if first is None else first, number, interval)
 
 
 # ---------------------------------------------------------------- where positions enter
@@ -224,7 +210,7 @@ def where_positions_enter(fields: Fields) -> Where:
             f"the file asks for an encoding that {code} doesn't have"
         )
     # DeBERTa may have a table besides.
-    if where == BY_OFFSET and fields.flag("position_biased_input"):
+    if where == BY_OFFSET and fields["position_biased_input"]:
         return f"{BY_OFFSET}; {TABLE}"
     return where
 
@@ -244,12 +230,14 @@ def word_of_file(fields: Fields, usual: Where) -> str:
     A flag counts more than a word, which may be inherited.
     """
     # MPT without ALiBi has a table, which another flag takes away.
-    if usual == BIAS and fields.flag("alibi") is False:
-        return "nope" if fields.flag("learned_pos_emb") is False else "table"
+    if usual == BIAS and fields["alibi"] is False:
+        return "nope" if fields["learned_pos_emb"] is False else "table"
     for name, value, word in WORDS["fields_that_decide"]:
-        if fields.value(name) == value:
+        # It is read, but that uses no default.
+        said = fields[name] if fields.says(name) else fields.values[name]
+        if said == value:
             return str(word)
     name = "position_embedding_type"
-    if fields.entry.chooses and fields.says(name) is False:
+    if fields.entry.chooses and fields.is_null(name):
         return "none"
-    return fields.text(name).lower()
+    return (fields[name] or "").lower()

@@ -1,16 +1,11 @@
-"""How queries and keys turn in one kind of layer.
-
-`describe` returns what it finds. It changes nothing but notes that a file's `Fields` keep:
-`problems`, to which most functions here append, `remarks`, and `asked`, by which unread fields are
-known.
-"""
+"""How queries and keys turn in one kind of layer: `describe` computes it from the fields."""
 
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from posenc.config.fields import WORDS
-from posenc.config.kinds import ALL, ENCODINGS, SHARE, Kind
+from posenc.config.fields import SHARE, WORDS
+from posenc.config.kinds import ALL, ENCODINGS, Kind
 from posenc.layers import ROTARY, TABLE, Layers
 from posenc.scaling import ORIGINAL, Scaling, find_scaling, rotary_frequencies
 
@@ -29,13 +24,14 @@ UNSAID = None, None
 def describe(kind: Kind) -> tuple[Layers, Lengths]:
     """Return what is known of a kind of layer, and the lengths of its scaling."""
     fields, entry, where = kind.fields, kind.fields.entry, kind.where or ""
+    has_chunks = "chunk" in kind.name
     layers = Layers(
         kind.name,
         kind.where,
         count=len(kind.indices) or None,
         indices=tuple(kind.indices) or None,
         window=window(kind),
-        chunk=fields.count("attention_chunk_size") if "chunk" in kind.name else None,
+        chunk=fields["attention_chunk_size"] if has_chunks else None,
     )
     # A table that the type's code always adds, or that this file asks for.
     if entry.table and (where == ENCODINGS[entry.where] or TABLE in where):
@@ -44,10 +40,12 @@ def describe(kind: Kind) -> tuple[Layers, Lengths]:
         return layers, UNSAID
     if entry.note:
         fields.remarks.append(entry.note)
+    pairing = entry.pairing or PAIRINGS.get(fields["rope_interleave"])
+    has_norm = not (fields["use_qk_norm"] is False or fields.is_invalid("use_qk_norm"))
     layers = replace(
         with_axes(kind, with_widths(kind, layers)),
-        pairing=entry.pairing or PAIRINGS.get(fields.flag("rope_interleave")),
-        norm=None if fields.flag("use_qk_norm") is False else entry.norm or None,
+        pairing=pairing,
+        norm=(has_norm and entry.norm) or None,
         base=base(kind),
     )
     # What a scaling makes of the frequencies needs the base and the widths above.
@@ -56,21 +54,28 @@ def describe(kind: Kind) -> tuple[Layers, Lengths]:
 
 def window(kind: Kind) -> int | None:
     """Return how many keys a query sees, if its layer has a window."""
-    fields, entry = kind.fields, kind.fields.entry
-    is_used = fields.flag("use_sliding_window") is not False
-    if is_used and entry.code and not entry.window:
-        return None  # the code doesn't read it; it is named, as nobody asked for it
-    size = fields.count("sliding_window", least=0)
+    fields = kind.fields
+    size = fields["sliding_window"]
+    is_used = fields["use_sliding_window"] is not False
     has_one = "sliding" in kind.name or (kind.name == ALL and is_used)
     return (size or None) if has_one else None
 
 
+# ---------------------------------------------------------------- widths
+
+
 def with_widths(kind: Kind, layers: Layers) -> Layers:
-    """Note the width of a head, how many of its dimensions turn, and from which one on."""
+    """Note the width of a head, how many of its dimensions turn, and from which one on.
+
+    DeepSeek's heads have 192 dimensions: 128 (qk_nope_head_dim) stand still, then 64
+    (qk_rope_head_dim) turn. In others the first ones turn, or all.
+    """
     fields = kind.fields
-    turning = fields.count("qk_rope_head_dim", least=0)
-    first = fields.count("qk_nope_head_dim", least=0) if turning else 0
-    if turning and first is not None:  # latent attention: the last dimensions turn
+    turning = fields["qk_rope_head_dim"]
+    first = fields["qk_nope_head_dim"] if turning else 0
+    if fields.is_invalid("qk_rope_head_dim", "qk_nope_head_dim"):
+        return replace(layers, rotated=turning)
+    if turning and first is not None:
         width: int | None = first + turning
     else:
         width = width_of_head(kind)
@@ -91,9 +96,11 @@ def width_of_head(kind: Kind) -> int | None:
     """Return the width of a query or key."""
     fields = kind.fields
     for name in (WORDS["width_of_kind"].get(kind.name, "head_dim"), "head_dim"):
-        if fields.value(name) is not None:
-            return fields.count(name)
-    hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
+        width: int | None = fields[name]
+        if width or fields.is_invalid(name):
+            return width
+    hidden: int | None = fields["hidden_size"]
+    heads: int | None = fields["num_attention_heads"]
     if not hidden or not heads:
         return None
     if hidden % heads:
@@ -105,28 +112,33 @@ def width_of_head(kind: Kind) -> int | None:
 
 
 def turning_by_share(kind: Kind, width: int | None) -> int | None:
-    """Return how many dimensions turn, by their number or by their share of the head."""
-    fields, source = kind.fields, kind.rope
-    if not source.value(SHARE):
-        source = fields
-        # A default of the class counts less than the file's number.
-        turning = None if fields.says(SHARE) else fields.count("rotary_dim")
-        if turning:
-            return turning
-    if not source.value(SHARE):
-        return width
-    share = source.number(SHARE, 1)
-    if not width or not share:
+    """Return how many dimensions turn: by the share of the mapping, or else of the file.
+
+    A number counts less than these, and more than the class's share. Without all, all turn.
+    """
+    fields, rope = kind.fields, kind.rope
+    source = rope if rope[SHARE] or rope.is_invalid(SHARE) else fields
+    if source is fields and not fields.says(SHARE):
+        number: int | None = fields["rotary_dim"]
+        if number or fields.is_invalid("rotary_dim"):
+            return number
+    share = source[SHARE]
+    if not width or source.is_invalid(SHARE):
         return None
+    if not share:
+        return width
     turning = int(width * share)
-    is_proportional = kind.rope.text("rope_type") == "proportional"
+    is_proportional = rope["rope_type"] == "proportional"
     return turning - turning % 2 if is_proportional else turning
+
+
+# ---------------------------------------------------------------- axes and base
 
 
 def with_axes(kind: Kind, layers: Layers) -> Layers:
     """Note how many pairs each axis turns (time, height, width), and in which order."""
     rope, entry = kind.rope, kind.fields.entry
-    sections = rope.integers("mrope_section") or entry.sections
+    sections = rope["mrope_section"] or entry.sections
     if not sections:
         return layers
     total = sum(sections)
@@ -135,22 +147,23 @@ def with_axes(kind: Kind, layers: Layers) -> Layers:
         rope.problems.append(
             f"mrope_section sums to {total}, but {layers.rotated} dimensions turn"
         )
-    interleaved = rope.flag("mrope_interleaved") or entry.axes == "interleaved"
-    order = "interleaved" if interleaved else "in sections"
+    is_interleaved = rope["mrope_interleaved"] or entry.axes == "interleaved"
+    order = "interleaved" if is_interleaved else "in sections"
     # Of other code, nobody knows the order.
     return replace(layers, sections=tuple(sections), axes=order if entry.code else None)
 
 
 def base(kind: Kind) -> float | None:
-    """Return the base: in the mapping of the rotation, outside it, or the class's."""
+    """Return the base: the mapping's, or else the file's or the class's for such layers."""
     name, source = "rope_theta", kind.rope
-    if not source.spelling(name) and name not in source.defaults:
+    if name not in {*source.spelled, *source.defaults}:
         source = kind.fields
         if kind.name in source.entry.local:
             name = "rope_local_base_freq"
-    if source.says(name) is False:
+    if source.is_null(name):
         source.problems.append(f"{source.place(name)} is null: no base is known")
-    return source.number(name)
+    value: float | None = source[name]
+    return value
 
 
 # ---------------------------------------------------------------- scalings
@@ -162,12 +175,16 @@ def stretched(kind: Kind, layers: Layers) -> tuple[Layers, Lengths]:
     # By which frequencies images turn along their axes, only their code knows.
     if entry.axes == "image" or any(map(fields.says, WORDS["sizes_of_images"])):
         return replace(layers, scaling="default"), UNSAID
-    name = rope.text("rope_type") or "default"
+    name = rope["rope_type"] or "default"
+    if fields.is_invalid("rope_parameters") or rope.is_invalid("rope_type"):
+        return layers, UNSAID
     layers = replace(layers, scaling=name[:40])
     # `posenc.scaling` checks what the file gives; powers of odd numbers overflow.
     try:
         scaling = find_scaling(name)
         settings = settings_of(kind, scaling)
+        if fields.is_invalid(ORIGINAL) or rope.is_invalid(ORIGINAL):
+            return layers, UNSAID
         start, end = scaling.lengths(settings, settings[LIMIT])
         layers = replace(layers, scaling=scaling.name)
         layers = with_frequencies(layers, settings, max(end or 0, (start or 0) + 1))
@@ -183,10 +200,10 @@ def stretched(kind: Kind, layers: Layers) -> tuple[Layers, Lengths]:
 def settings_of(kind: Kind, scaling: Scaling) -> Settings:
     """Return the fields that a scaling reads, for its rule, which checks them."""
     fields, rope = kind.fields, kind.rope
-    settings = {name: rope.value(name) for name in scaling.fields}
-    limit = fields.count(LIMIT)
+    settings: Settings = {name: rope[name] for name in scaling.fields}
+    limit = fields[LIMIT]
     if ORIGINAL in settings:  # transformers prefers the field outside
-        settings[ORIGINAL] = fields.count(ORIGINAL) or rope.count(ORIGINAL) or limit
+        settings[ORIGINAL] = fields[ORIGINAL] or settings[ORIGINAL] or limit
     # Old programs read `type`, which must not say otherwise.
     settings["type"] = rope.content.get("type")
     return settings | {"rope_type": scaling.name, LIMIT: limit}
@@ -198,7 +215,7 @@ def note_contradictions(kind: Kind, settings: Settings) -> None:
     limit, start, factor = map(settings.get, (LIMIT, ORIGINAL, "factor"))
     if not limit or not start:
         return
-    if not (rope.value(ORIGINAL) or kind.fields.says(ORIGINAL)):
+    if not (rope.values[ORIGINAL] or kind.fields.values[ORIGINAL]):
         rope.problems.append(
             f"{rope.name} has no {ORIGINAL}: transformers falls back to {LIMIT}, {limit}, "
             "right if that is the length before scaling"

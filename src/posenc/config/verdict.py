@@ -1,19 +1,19 @@
 """What to say about a reading: which fields aren't read, and all of it in a sentence.
 
-`rotation.describe` comes first: it notes which fields were asked for, and `unread_fields` yields
-the others. `sentence` comes last.
+`rotation.describe` comes first: what it doesn't use, `unread_fields` tells. `sentence` comes last.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from textwrap import indent
 from typing import Any
 
-from posenc.config.fields import WORDS, Fields
-from posenc.config.kinds import ALL
+from posenc.config.fields import SPELLINGS, WORDS, Fields
+from posenc.config.kinds import ALL, SOME
 from posenc.layers import Layers, shown
 
 # Matched against a field with its path, such as "rope_scaling.factor".
@@ -47,13 +47,14 @@ class Positions:
     def __str__(self) -> str:
         """Format everything for people, with the verdict and the warnings first."""
         lines = [self.verdict, *(f"Warning: {warning}" for warning in self.warnings)]
-        lines += [
-            f"model type: {shown(self.model_type)}",
-            f"code: {shown(self.code)}",
-            f"length before scaling: {shown(self.length_before_scaling)}",
-            f"intended length: {shown(self.intended_length)}",
-            f"limit: {shown(self.limit)}",
-        ]
+        for name in (
+            "model_type",
+            "code",
+            "length_before_scaling",
+            "intended_length",
+            "limit",
+        ):
+            lines.append(f"{name.replace('_', ' ')}: {shown(getattr(self, name))}")
         # Of a type that isn't known, each line is a suggestion, and says so.
         begin = "" if self.code else "the fields suggest "
         lines += [f"\n{indent(str(layers), begin)}" for layers in self.layers]
@@ -61,17 +62,18 @@ class Positions:
         return "\n".join(lines)
 
 
-def unread_fields(*mappings: Fields) -> list[str]:
-    """Return the fields that, by their names, speak of positions, and weren't asked for."""
+def unread_fields(mappings: Iterable[Fields]) -> list[str]:
+    """Return the fields that, by their names, speak of positions, and weren't used."""
     unread = {}  # a set that keeps its order
     for fields in mappings:
+        read = {x for name in fields.used - fields.hidden for x in SPELLINGS[name]}
         # What the code of a known type does with these changes no answer here.
         details = WORDS["details"] if fields.entry.code else []
         for name, value in fields.content.items():
             place = f"{fields.path}{name}"
             usual = [*WORDS["plain_words"], fields.defaults.get(name)]
-            speaks = SPEAKS.search(place) and not ALIKE.search(name)
-            is_known = name in fields.asked or name in details or value in usual
+            speaks = SPEAKS.search(place) and not ALIKE.search(str(name))
+            is_known = name in read or name in details or value in usual
             if speaks and value and not is_known:
                 unread[shown(place)] = True
     return [*unread]
@@ -136,6 +138,4 @@ def narrowed(layers: Layers) -> Layers:
     """Return what is left of all layers if fields that aren't read may tell them apart."""
     if layers.name != ALL:
         return layers
-    return replace(
-        layers, name="some or all layers", count=None, indices=None, window=None
-    )
+    return replace(layers, name=SOME, count=None, indices=None, window=None)
