@@ -131,6 +131,12 @@ add_all(
     },
 )
 add("table", "right: of width two", table, widths=2)
+add(
+    "table",
+    "values: 257 rows begin at 4999, for 256",
+    lambda n, d: sinusoidal_encoding(4999 - np.arange(n), d),
+    convention=checks.Convention(direction="down"),
+)
 add("table", "values: other frequencies", slightly_faster, convention="paper")
 add(
     "table",
@@ -184,6 +190,11 @@ class Indexed(Layer):
         return super().forward(x, self.position_ids[: x.size(1)])
 
 
+class PositionsRequired(Layer):
+    def forward(self, x, position_ids):
+        return super().forward(x, position_ids)
+
+
 class Emptied(Layer):
     def reset_parameters(self):
         self.pe.zero_()
@@ -197,6 +208,7 @@ add_all(
         "right: sequence first": FIRST,
         "right: a layer": Layer,
         "right: short": Layer(16, 260),
+        "right: positions required": PositionsRequired(),
         "trained: exhibit 7": Trained,
         "state: reset_parameters": Emptied,
     },
@@ -233,6 +245,19 @@ def permuted_at_the_end(x, p):
     """Turn the last dimensions, as latent attention does."""
     rest, turned = x.chunk(2, dim=-1)
     return torch.cat([rest, permuted(turned, p)], dim=-1)
+
+
+def in_numpy(x, p):
+    """Without a cast; tensors are taken, too."""
+    angles = np.asarray(p)[..., None] * OMEGA
+    a, b = x[..., :8], x[..., 8:]
+    one, two = a * np.cos(angles) - b * np.sin(angles), b * np.cos(angles)
+    return np.concatenate([one, two + a * np.sin(angles)], axis=-1)
+
+
+def swapped_power(x, p):
+    pairs = x.shape[-1] // 2
+    return rotate_pairs(x, p, frequencies=(np.arange(pairs) / pairs) ** 1e-4)
 
 
 def from_the_first(x, p):
@@ -302,16 +327,22 @@ add_all(
         "right: permuted": permuted,
         "right: permuted at the end": permuted_at_the_end,
         "right: backwards": lambda x, p: rotate_pairs(x, -p),
+        "right: by name": lambda x, *, positions: rotate_pairs(x, positions),
         "right: cut off": lambda x, p: rotate_pairs(x, p.floor()),
         "shape: lambda x, positions: rotate(x, -x)[0]": both,
+        "half: float64 for float16": in_numpy,
+        "values: swapped power": swapped_power,
+        "values: each is the one before it and -0.1": lambda x, p: rotate_pairs(
+            x, p, frequencies=1 - np.arange(x.shape[-1] // 2) / 10
+        ),
         "values: attention_factor=1.5": turn(attention_factor=1.5),
-        "values: (a, -b)*cos - (b, a)*sin": crossed,
+        "values: a*cos + -b*sin, -b*cos + -a*sin": crossed,
         "batch: fail have other positions: 0 is taken": up_to_eight_heads,
         "batch: position + length*batch": numbered_through,
         "rows: not finite": lambda x, p: (
             torch.nan * x if p.ndim > 1 else rotate_pairs(x, p)
         ),
-        "values: pairs [0 1 2 3] turn by [0.31622": lambda x, p: rotate_pairs(
+        "values: each is the right one times 0.31622": lambda x, p: rotate_pairs(
             x, p * 1e4 ** (-2 / x.shape[-1])
         ),
         "rows: sum over the batch": lambda x, p: rotate_pairs(
@@ -336,7 +367,7 @@ add("rotary", ANOTHER, rotate_pairs, frequencies=OMEGA[::2], widths=[16])
 BACKWARDS = replace(checks.KNOWN["rotary, halves"], direction="backwards")
 add(
     "rotary",
-    "values: other frequencies",
+    "values: each is the one before it times 0.4409",
     lambda x, p: rotate_pairs(x, -p, frequencies=700.0 ** -np.linspace(0, 7 / 8, 8)),
     convention=BACKWARDS,
     widths=[16],
@@ -345,7 +376,7 @@ add("rotary", "right: both", lambda x, p: both(x, -x)[0], laws=WITHOUT_POSITIONS
 SLOW = [1.0, 1e-320]
 add(
     "rotary",
-    "values: position + 1",
+    "values: 257 rows begin at 1, for 0",
     lambda x, p: rotate_pairs(x, p + 1, frequencies=SLOW),
     frequencies=SLOW,
     widths=[4],
@@ -353,7 +384,7 @@ add(
 WITH_THEIR_LAW = {
     "start: row + first position": from_the_first,
     "half: no known fault": lambda x, p: posenc.rotate_pairs(x, p / 3),
-    "start: position + 1 is taken": lambda x, p: rotate_pairs(x, p + 1),
+    "start: 257 rows begin at 1, for 0": lambda x, p: rotate_pairs(x, p + 1),
     # With the gradient of what doesn't turn
     "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
     "inference: Inference tensors cannot be saved": Kept(),

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from torch import nn
 from posenc import checks, rotate_pairs
 from posenc.book import hunt
 from posenc.checks.__main__ import main
-from posenc.conventions import Convention, EncodingCall
+from posenc.conventions import Convention
 
 
 def judge(kind, subject, **options):
@@ -58,12 +57,12 @@ def test_a_known_fault_is_caught_and_named(fault):
     known = Convention("halves" if is_rotary else "interleaved", base=5e5)
 
     def rotate(x, k):
-        right = replace(known.encoding(x.shape[-1]), factor=1.5)
         k = np.asarray(k, float)
         if (x.ndim, k.ndim) == (4, 2):
             k = k[:, None]  # (batch, heads, seq_len)
         k = np.broadcast_to(k, x.shape[:-1])
-        return fault.make(EncodingCall(right, x, k)).astype(x.dtype)
+        call = known.encoding(x, k)._replace(factor=1.5)
+        return fault.make(call).astype(x.dtype)
 
     report = checks.check(
         rotate if is_rotary else lambda n, d: rotate(np.zeros((n, d)), range(n)),
@@ -74,6 +73,16 @@ def test_a_known_fault_is_caught_and_named(fault):
     )
     assert report.failed
     assert fault.says in report[report.failed[0]].cause
+
+
+def test_a_base_of_one_has_a_logarithm_of_zero():
+    right = Convention(base=1).table(5, 4)
+    assert np.array_equal(hunt.wrong_table("all ones", 5, 4, base=1), right)
+
+
+def test_a_table_has_no_part_that_turns():
+    with pytest.raises(ValueError, match="of a rotation; got"):
+        Convention(extent="partial", share=0.5)
 
 
 def test_the_museum_is_the_book_s():

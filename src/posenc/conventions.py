@@ -10,7 +10,7 @@ given by an angle for each pair of dimensions, which is where most known faults 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,6 @@ __all__ = [
     "ROTARY_LAYOUTS",
     "Convention",
     "EncodingCall",
-    "Reference",
     "rounding",
 ]
 
@@ -37,6 +36,7 @@ SIDE_BY_SIDE = ("interleaved", "interleaved, cos first", "neighbors", AS_HALVES)
 COSINE_FIRST = ("cos, sin", "interleaved, cos first")
 ROTARY_LAYOUTS = ("halves", "neighbors", AS_HALVES)
 RULES = {"d/2": 0, "d/2 - 1": 1}
+EXACT = 1e-9  # more than binary fractions, such as that of 2/3, are off by
 AROUND = "one turn"  # DETR's step: the rows share one turn, 2π / L each
 CHOICES = {
     "layout": (*LAYOUTS, *ROTARY_LAYOUTS),
@@ -90,12 +90,14 @@ class Convention:
         check_real("first", self.first)
         if self.step != AROUND:
             check_real("step", self.step, positive=True)
-        start, share = check_real("start", self.start), check_real("share", self.share)
+        share, start = check_real("share", self.share), check_real("start", self.start)
         # What is left in front of a part; thirds aren't exact in binary.
-        room = 1 - share + 1e-9 if self.extent == "partial" else 0.0
-        fits = 0 < share <= 1 and 0 <= start <= room
-        if not fits or (self.extent == "whole" and share != 1):
-            rule = "must be a part of the width that fits the extent"
+        room = 1 - share + EXACT if self.extent == "partial" else 0.0
+        fits = self.rotary and 0 < share <= 1 and 0 <= start <= room
+        if self.extent == "whole":
+            fits = (share, start) == (1, 0)
+        if not fits:
+            rule = "must be a part of the width that fits the extent, of a rotation"
             raise ValueError(f"share and start {rule}; got {share} and {start}")
 
     @property
@@ -103,32 +105,45 @@ class Convention:
         """Whether it is a rotation, and no table."""
         return self.layout in ROTARY_LAYOUTS
 
-    def encoding(self, d_model: int) -> Reference:
-        """Return the encoding of some width."""
-        half = check_d_model(d_model) // 2
-        # A share such as 2/3 isn't exact in binary.
-        pairs = max(int(self.share * half + 1e-9), 1)
+    def encoding(self, x: Floats, positions: Any) -> EncodingCall:
+        """Return what is right for x, (..., seq_len, width), at positions of its leading shape.
+
+        For example, if half of 8 dimensions turn, neighbors are (0, 1) and (2, 3). Halves are
+        (0, 2) and (1, 3) if the extent is partial, and (0, 4) and (1, 5) if it is proportional.
+        """
+        width = x.shape[-1]
+        half = check_d_model(width) // 2
         # A part has a pair, however small it is.
-        start = min(int(self.start * d_model + 1e-9), d_model - 2 * pairs)
-        # A proportional rotation pairs across the whole head, though a part of it turns.
-        apart = pairs if self.extent == "partial" else half
-        one = np.arange(pairs)
+        turning = max(int(self.share * half + EXACT), 1)
+        start = min(int(self.start * width + EXACT), width - 2 * turning)
+        # The first of these pairs turn.
+        paired = turning if self.extent == "partial" else half
         # One pair has the power 0, whatever the divisor.
-        omega = self.base ** (-one / max(apart - RULES[self.rule], 1))
-        two = one + apart
+        powers = np.arange(turning) / max(paired - RULES[self.rule], 1)
+        part = start + np.arange(2 * paired)
+        first, second = part[:paired], part[paired:]
         if self.layout in SIDE_BY_SIDE:
-            one, two = 2 * one, 2 * one + 1
-        if self.layout in COSINE_FIRST:
-            one, two = two, one
-        order = np.arange(d_model)
+            first, second = part[::2], part[1::2]
+        order = np.arange(width)
         if self.layout == AS_HALVES:
-            # Of what is turned as a head, even dimensions come first, then odd ones.
-            part = order[start : start + 2 * apart]
-            part[:] = np.concatenate([part[::2], part[1::2]])
-        return Reference(self, omega, (start + one, start + two), order)
+            order[part] = np.concatenate([first, second])
+        if self.layout in COSINE_FIRST:
+            first, second = second, first
+        return EncodingCall(
+            convention=self,
+            x=x,
+            k=np.asarray(positions, np.float64),
+            pairs=(first[:turning], second[:turning]),
+            order=order,
+            powers=powers,
+            frequencies=self.base**-powers,
+        )
 
     def counted(self, rows: Floats) -> Floats:
-        """Return the positions of the rows of a sequence, shape (..., seq_len)."""
+        """Return the positions of the rows of sequences, shape (..., seq_len).
+
+        The last row must be among them: it tells the length.
+        """
         last = rows.max(axis=-1, keepdims=True, initial=0)  # of each sequence
         if self.direction == "down":
             rows = last - rows
@@ -141,7 +156,7 @@ class Convention:
         """Return the whole table in float64; a rotation has none."""
         check_choice("layout of a table", self.layout, LAYOUTS)
         nothing = np.zeros((seq_len, d_model))
-        return self.encoding(d_model)(nothing, np.arange(seq_len))
+        return self.encoding(nothing, range(seq_len)).meant
 
     def __str__(self) -> str:
         """Describe it in one line."""
@@ -160,132 +175,95 @@ class Convention:
         return f"{text} ({names})" if names else text
 
 
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """A right encoding of one width.
+class EncodingCall(NamedTuple):
+    """A call of a table, a layer or a rotation, and what is right there.
 
     Parameters
     ----------
     convention : Convention
-        Its layout says whether it is a table or a rotation, and how positions are counted.
-    frequencies : ndarray, shape (pairs,)
-        Radians per position.
+        Its layout says whether it is a rotation, and it says how positions are counted.
+    x, k : ndarray of float64, shapes (..., seq_len, width) and (..., seq_len)
+        What rows are added to, or what is turned, and the position of each row.
     pairs : pair of ndarray, shape (pairs,)
         The first and the second dimension of each pair; in a table, the sine's and the cosine's.
     order : ndarray, shape (width,)
-        Which of its dimensions are the result's, which may be permuted.
+        Which of these dimensions are the result's, which may be permuted.
+    powers, frequencies : ndarray, shape (pairs,)
+        Radians per position, which usually are the base to the power of minus these powers.
     factor, carried : float
         Multipliers of the rows or of what turns, and of x in a layer.
+    stretch : float
+        Multiplier of all angles by which x is encoded, to see what rounding may do.
     """
 
     convention: Convention
-    frequencies: Floats
+    x: Floats
+    k: Floats
     pairs: tuple[NDArray[Any], NDArray[Any]]
     order: NDArray[Any]
+    powers: Floats
+    frequencies: Floats
     factor: float = 1.0
     carried: float = 1.0
-
-    def __call__(self, x: Floats, positions: Floats) -> Floats:
-        """Encode x, shape (..., seq_len, width), at positions of its leading shape."""
-        return self.encode(x, self.angles(positions))
-
-    def angles(self, positions: Floats) -> Floats:
-        """Return the angle of each pair, shape (..., seq_len, pairs)."""
-        counted = self.convention.counted(positions)
-        return np.asarray(counted[..., None] * self.frequencies)
-
-    def encode(
-        self, x: Floats, angles: Floats, seconds: Floats | None = None
-    ) -> Floats:
-        """Add sines and cosines, or turn; `seconds` are the second dimensions' angles, if other."""
-        # x: (..., seq_len, width), angles: (..., seq_len, pairs)
-        seconds = angles if seconds is None else seconds
-        a, b = (x[..., pair] for pair in self.pairs)
-        if not self.convention.rotary:
-            one, two = self.factor * np.sin(angles), self.factor * np.cos(seconds)
-            return self.placed(x, self.carried * a + one, self.carried * b + two)
-        # (a, b) turns by the angle, counterclockwise.
-        a, b = self.factor * a, self.factor * b
-        one = a * np.cos(angles) - b * np.sin(angles)
-        return self.placed(x, one, b * np.cos(seconds) + a * np.sin(seconds))
-
-    def placed(self, x: Floats, one: Floats, two: Floats) -> Floats:
-        """Return the result that has these entries in each pair."""
-        out = self.carried * x
-        out[..., self.pairs[0]], out[..., self.pairs[1]] = one, two
-        return np.asarray(out[..., self.order])
-
-    def bound(self, x: Floats, angles: Floats, unit: float = UNIT) -> Floats:
-        """Return how far each entry may be off, in arithmetic of a unit roundoff.
-
-        A row is off by τ, see `rounding`. A turned entry is x₁·cos - x₂·sin: sine and cosine are
-        off by τ, each product and the sum by a rounding, (τ + 2u)(|x₁| + |x₂|) in total. A sum with
-        x adds 4u(|x| + 1). DETR divides a turn by the number of rows and 1e-6.
-        """
-        tau = rounding(angles, self.frequencies, unit)
-        if self.convention.step == AROUND:
-            tau += 1e-6 * np.abs(angles) / angles.shape[-2]
-        tau *= self.factor
-        one, two = self.pairs
-        # What doesn't turn, or is only added to, is rounded, too.
-        size = np.abs(self.carried * x)
-        out = 4 * unit * np.where(x == 0, 0, size + self.factor)
-        if self.convention.rotary:
-            tau = (tau + 2 * unit * self.factor) * (size[..., one] + size[..., two])
-        out[..., one] += tau
-        out[..., two] += tau
-        return np.asarray(out[..., self.order])
-
-
-class Numbers(NamedTuple):
-    """Numbers of each row of a call, (..., seq_len), and how many rows a sequence has."""
-
-    position: Floats
-    row: Any  # in its sequence, from 0
-    batch: Any  # of its sequence
-    head: Any
-    length: int
-
-
-class EncodingCall(NamedTuple):
-    """A call of a table, a layer or a rotation, and what is right there."""
-
-    right: Reference
-    x: Floats  # (..., seq_len, width)
-    k: Floats  # the position of each row, (..., seq_len)
-
-    def numbers(self) -> Numbers:
-        """Return what may be taken for the position of each row."""
-        along: Any = np.indices(self.k.shape)  # each axis
-        *lead, row = along
-        # Without a batch, there is one sequence.
-        lead = lead or [0 * row]
-        # A layer has no heads; a rotation may take any axis for them.
-        head = lead[-1] * self.right.convention.rotary
-        k = np.round(self.k)  # which rounding may have moved, as `causes` tries
-        return Numbers(k, row, lead[0], head, row.max() + 1)
+    stretch: float = 1.0
 
     @property
     def positions(self) -> Floats:
         """The positions of rows, as the convention counts them, (..., seq_len)."""
-        return self.right.convention.counted(self.k)
+        return self.convention.counted(self.k)
 
     @property
     def angles(self) -> Floats:
         """The right angle of each pair, (..., seq_len, pairs)."""
-        return self.right.angles(self.k)
+        return np.asarray(self.positions[..., None] * self.frequencies)
 
-    def at(self, positions: Floats) -> Floats:
-        """Encode the same x at other positions."""
-        return self.right(self.x, positions)
+    @property
+    def meant(self) -> Floats:
+        """The right result, of the shape of x."""
+        return self.encode(self.angles)
 
     def of(self, **changes: Any) -> Floats:
-        """Encode the same x by what differs from the right encoding in some fields."""
-        return replace(self.right, **changes)(self.x, self.k)
+        """Return what a call gives that differs from this one in some fields."""
+        return self._replace(**changes).meant
 
     def encode(self, angles: Floats, seconds: Floats | None = None) -> Floats:
-        """Encode the same x by other angles, as `Reference.encode` does."""
-        return self.right.encode(self.x, angles, seconds)
+        """Add sines and cosines, or turn; `seconds` are the second dimensions' angles, if other."""
+        firsts = self.stretch * angles
+        seconds = firsts if seconds is None else self.stretch * seconds
+        a, b = (self.x[..., pair] for pair in self.pairs)
+        if not self.convention.rotary:
+            sine, cosine = self.factor * np.sin(firsts), self.factor * np.cos(seconds)
+            return self.placed(self.carried * a + sine, self.carried * b + cosine)
+        # (a, b) turns by the angle, counterclockwise.
+        a, b = self.factor * a, self.factor * b
+        one = a * np.cos(firsts) - b * np.sin(firsts)
+        return self.placed(one, b * np.cos(seconds) + a * np.sin(seconds))
+
+    def placed(self, one: Floats, two: Floats) -> Floats:
+        """Return the result that has these entries in each pair."""
+        out = self.carried * self.x
+        out[..., self.pairs[0]], out[..., self.pairs[1]] = one, two
+        return np.asarray(out[..., self.order])
+
+    def bounds(self, unit: float = UNIT) -> Floats:
+        """Return how far each entry may be off, in arithmetic of a unit roundoff.
+
+        A row is off by τ, see `rounding`; DETR also divides a turn by the number of rows and 1e-6.
+        A turned entry is x₁·cos - x₂·sin: sine and cosine are off by τ, each product and the sum by
+        a rounding, (τ + 2u)(|x₁| + |x₂|) in total. A sum with x adds 4u(|x| + 1).
+        """
+        tau = rounding(self.angles, self.frequencies, unit)
+        if self.convention.step == AROUND:
+            tau = tau + 1e-6 * np.abs(self.angles) / self.k.shape[-1]
+        one, two = self.pairs
+        # What doesn't turn, or is only added to, is rounded, too.
+        size = np.abs(self.carried * self.x)
+        out = 4 * unit * np.where(self.x == 0, 0, size + self.factor)
+        if self.convention.rotary:
+            tau = (tau + 2 * unit) * (size[..., one] + size[..., two])
+        out[..., one] += self.factor * tau
+        out[..., two] += self.factor * tau
+        return np.asarray(out[..., self.order])
 
 
 KNOWN = {

@@ -12,16 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from posenc.conventions import EncodingCall, Floats, Numbers
+from posenc.conventions import EncodingCall, Floats
 
 __all__ = ["FAULTS", "MUSEUM", "Fault"]
 
 Make = Callable[[EncodingCall], Floats]  # takes a call, and returns the wrong result
+
+TABLE, ROTARY = ("table", "module"), ("rotary",)
+ANY = TABLE + ROTARY
+SOME_CALLS = ("some calls",)  # for which it is tried if others are right
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Fault:
     sentence: str  # what goes wrong, and the cure
     make: Make
     number: str = ""  # of its exhibit, or ""
-    kinds: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ANY
 
     @property
     def says(self) -> str:
@@ -53,266 +56,258 @@ class Fault:
         return self.says + exhibit
 
 
-FAULTS: list[Fault] = []
-"""All known faults that need no measurement."""
+# What makes wrong results
 
 
-def known(kind: str) -> list[Fault]:
-    """Return the known faults of a kind."""
-    return [fault for fault in FAULTS if kind in fault.kinds]
+class Numbers(NamedTuple):
+    """Numbers of each row of a call, (..., seq_len), and how many rows a sequence has."""
+
+    position: Floats
+    row: Any  # in its sequence, from 0
+    batch: Any  # of its sequence
+    head: Any
+    length: int
 
 
-TABLE, ROTARY = ("table", "module"), ("rotary",)
-SOME_CALLS = ("some calls",)  # for which it is tried if others are right
-ANY = TABLE + ROTARY
-
-
-def register(kinds: tuple[str, ...], makes: dict[str, Make]) -> None:
-    """Add faults, each by a text: "name (exhibit n): what goes wrong; the cure".
-
-    The first colon ends the name, which has none.
-    """
-    for text, make in makes.items():
-        title, sentence = text.split(": ", 1)
-        name, _, number = title.partition(" (exhibit ")
-        FAULTS.append(Fault(name, sentence, make, number.rstrip(")"), kinds))
-
-
-# Wrong positions
+def numbers_of(call: EncodingCall) -> Numbers:
+    """Return what may be taken for the position of each row."""
+    along: Any = np.indices(call.k.shape)  # each axis
+    *lead, row = along
+    # Without a batch, there is one sequence.
+    lead = lead or [0 * row]
+    # A layer has no heads; a rotation may take any axis for them.
+    head = lead[-1] * call.convention.rotary
+    return Numbers(call.k, row, lead[0], head, row.max() + 1)
 
 
 def at(place: Callable[[Numbers], Any]) -> Make:
     """Return what takes another number for the position of each row."""
+    return lambda call: call.of(k=place(numbers_of(call)) + 0 * call.k)
+
+
+Powers = Callable[[Floats, float], Any]  # of the powers p, such as 2i/d, and the base
+
+
+def spread(first: Powers, second: Powers | None = None) -> Make:
+    """Return what encodes at other frequencies; `second` are the second dimensions', if other."""
 
     def make(call: EncodingCall) -> Floats:
-        return call.at(place(call.numbers()) + 0.0 * call.k)
+        base, positions = call.convention.base, call.positions[..., None]
+        firsts = first(call.powers, base)
+        seconds = second(call.powers, base) if second else firsts
+        return call.encode(positions * firsts, positions * seconds)
 
     return make
-
-
-SIDE = 3  # of a table of two axes, called as the notes of `check_table` say
-CELLS = "cells are numbered so, not row by row; mind the order of axes in `meshgrid`"
-ITSELF = (
-    "if it counts by itself, test what it can do: "
-    "laws=['shape', 'repeat', 'values', 'batch', 'masked', 'gradient']"
-)
-register(
-    ANY,
-    {
-        "batch for sequence (exhibit 1): the batch is counted; "
-        "write `x.size(1)` for `x.size(0)`": (
-            # Without a batch, these are rows.
-            at(lambda of: of.batch if of.row.ndim > 1 else of.row)
-        ),
-        f"offset that sticks (exhibit B): each call begins at 0; use what is given, or {ITSELF}": (
-            at(lambda of: of.row)
-        ),
-        "lost half (exhibit D): two neighbors share a position; add up all of it": (
-            at(lambda of: of.position // 2)
-        ),
-        f"column by column: {CELLS}": at(lambda of: of.position // SIDE),
-        f"column by column, along it: {CELLS}": (
-            at(lambda of: SIDE * of.position % of.length)
-        ),
-    },
-)
-
-
-# Wrong frequencies
-
-
-def spread(change: Callable[[Floats, float], Any]) -> Make:
-    """Return what encodes at other frequencies, given the powers p of the base, such as 2i/d.
-
-    `change` returns them for all pairs, (pairs,); or a pair of them, for the first and the second
-    dimensions.
-    """
-
-    def make(call: EncodingCall) -> Floats:
-        known = call.right.convention
-        omega = known.encoding(call.x.shape[-1]).frequencies
-        powers = -np.log(omega) / np.log(known.base)
-        first, second = np.broadcast_to(change(powers, known.base), (2, len(omega)))
-        positions = call.positions[..., None]
-        return call.encode(positions * first, positions * second)
-
-    return make
-
-
-register(
-    ANY,
-    {
-        "all ones (exhibit 3): the exponent is an integer; divide by `/`": (
-            spread(lambda p, base: base ** (0 * p))
-        ),
-        "slipped parenthesis (exhibit 4): the base is e^d; "
-        "write `/ (d // 2)` for `/ d // 2`": (
-            spread(lambda p, base: np.exp(-2 * len(p) * p))
-        ),
-        "minus sign (exhibit 10): frequencies rise; divide by the power": (
-            spread(lambda p, base: base**p)
-        ),
-        "swapped power (exhibit 10): it is exponent ** base; write `base ** exponent`": (
-            # Written x ** 1e-4 for 1e-4 ** x, so the base there is 1 / base.
-            spread(lambda p, base: p ** (1 / base))
-        ),
-        "lost setting (exhibit E): the base is 10000, the default; "
-        "pass it on, in each call": spread(lambda p, base: 10_000.0**-p),
-        "dimension for pair (exhibit 2): the exponent counts dimensions; "
-        "write `2 * (i // 2)` for `2 * i`": (
-            spread(lambda p, base: (base ** (-2 * p), base ** -(2 * p + 1 / len(p))))
-        ),
-        "own exponent (exhibit 9): the cosine has its own; "
-        "write `2 * (i // 2)` for `i`": (
-            spread(lambda p, base: (base**-p, base ** -(p + 1 / len(p) / 2)))
-        ),
-    },
-)
-
-
-# Other pairs
 
 
 def paired(**changes: Any) -> Make:
     """Return what turns other dimensions together: those of a changed convention."""
 
     def make(call: EncodingCall) -> Floats:
-        other = replace(call.right.convention, **changes).encoding(call.x.shape[-1])
+        other = replace(call.convention, **changes).encoding(call.x, call.k)
         return call.of(pairs=other.pairs)
 
     return make
 
 
-register(
-    ROTARY,
-    {
-        "within the part: its halves are paired; pair i with i + d/2": (
-            paired(extent="partial")
-        ),
-    },
-)
-# Beside calls that are right; if all calls had mixed layouts, it would be another convention.
-register(
-    SOME_CALLS,
-    {
-        f"mixed layouts (exhibit C): {layout} are paired; pair alike in all calls": (
-            paired(layout=layout)
-        )
-        for layout in ("neighbors", "halves")
-    },
-)
-register(
-    ROTARY + SOME_CALLS,
-    {
-        "zeros: a pair gives 0; fill all rows, heads and dimensions": (
-            lambda call: call.right.placed(call.x, 0 * call.angles, 0 * call.angles)
-        ),
-    },
-)
-
-
-# Rounding
-
-
-def rounded(digits: int, x: Floats) -> Floats:
+def rounded(x: Floats, digits: int) -> Floats:
     """Round to numbers with that many binary digits."""
     # x = fraction · 2^exponent, with a fraction from ½ to 1
     fraction, exponent = np.frexp(x)
     return np.asarray(np.ldexp(np.round(fraction * 2.0**digits), exponent - digits))
 
 
-def in_float16(x: Floats) -> Floats:
-    """Round to float16: above 65,504 to infinity, and near 0 to fewer digits."""
-    with np.errstate(over="ignore"):
-        return np.asarray(x, np.float16).astype(np.float64)
+HALVES = {"bfloat16": 8, "float16": 11}  # binary digits
 
 
-HALVES: dict[str, Callable[[Floats], Floats]] = {
-    "bfloat16": partial(rounded, 8),
-    "float16": in_float16,
-}
+def in_half(half: str, *parts: str) -> Make:
+    """Return what rounds some of positions, frequencies and angles to a half type."""
 
-
-ALL = ("positions", "frequencies", "angles")
-
-
-def rounding(half: str, *names: str) -> Make:
-    """Return what encodes by numbers of which those with these names are rounded to a half type."""
-    positions_of, frequencies_of, angles_of = (
-        HALVES[half] if name in names else np.asarray for name in ALL
-    )
+    def stored(part: str, numbers: Floats) -> Floats:
+        return rounded(numbers, HALVES[half]) if part in parts else numbers
 
     def make(call: EncodingCall) -> Floats:
-        positions = call.right.convention.counted(positions_of(call.k))
-        omega = frequencies_of(call.right.frequencies)
-        return call.encode(angles_of(positions[..., None] * omega))
+        rows = stored("positions", call.k)
+        positions = call.convention.counted(rows)[..., None]
+        frequencies = stored("frequencies", call.frequencies)
+        return call.encode(stored("angles", positions * frequencies))
 
     return make
-
-
-CAST = "compute positions and angles in float32, and cast sine and cosine last"
-PRODUCT = (
-    "angles are a product of matrices, or are rounded; multiply elementwise, in float32"
-)
-for half in HALVES:
-    rows = rounding(half, "positions")
-    register(TABLE, {f"rows in {half} (exhibit 8): {CAST}": rows})
-    register(ROTARY, {f"positions in {half} (exhibit A): {CAST}": rows})
-    register(
-        ANY,
-        {
-            f"angles in {half}: {CAST}": rounding(half, "angles"),
-            f"frequencies in {half}: {CAST}": rounding(half, "frequencies"),
-            f"product in {half} (exhibit A): {PRODUCT}": rounding(half, *ALL),
-        },
-    )
-
-
-# Whatever isn't one change
 
 
 def by_rows(call: EncodingCall) -> Floats:
     """Take sines in even rows, and cosines in odd ones."""
     # A quarter turn makes a sine of a cosine, and a cosine of a sine.
-    angles = call.angles + np.pi / 2 * (np.round(call.k)[..., None] % 2)
+    angles = call.angles + np.pi / 2 * (call.k[..., None] % 2)
     return call.encode(angles, angles - np.pi / 2)
 
 
 def laid_out(call: EncodingCall) -> Floats:
-    """Turn halves by the angles of neighbors, or neighbors by those of halves."""
-    pairs = len(call.right.frequencies)
-    # Of each pair's first and second dimension: all angles, and again; or each angle twice
-    turned = np.arange(2 * pairs).reshape(-1, 2).T % pairs
-    if call.right.convention.layout == "halves":
-        turned = np.arange(2 * pairs).reshape(2, -1) // 2
-    first, second = turned
-    return call.encode(call.angles[..., first], call.angles[..., second])
+    """Turn each dimension by the angle that it has in the other layout.
+
+    For example, of three pairs, the angles of neighbors are 0 0 1 1 2 2, and of halves 0 1 2 0 1 2.
+    """
+    layout = "neighbors" if call.convention.layout == "halves" else "halves"
+    other = replace(call.convention, layout=layout).encoding(call.x, call.k)
+    pair_of = np.zeros(call.x.shape[-1], int)  # of each dimension
+    for dimensions in other.pairs:
+        pair_of[dimensions] = range(len(dimensions))
+    first, second = (call.angles[..., pair_of[dims]] for dims in call.pairs)
+    return call.encode(first, second)
 
 
-register(
-    TABLE,
-    {
-        "sum thrown away (exhibit 5): assign it, `x = x + pe`": lambda call: call.x,
-        "overwritten: the cosine is taken of the sine; compute it of the angles": (
-            lambda call: call.encode(call.angles, np.sin(call.angles))
-        ),
-        "rows for columns (exhibit 11): write `pe[:, 0::2]` for `pe[0::2]`": by_rows,
-    },
+# What is known
+
+ITSELF = (
+    "if it counts by itself, test what it can do: "
+    "laws=['shape', 'repeat', 'values', 'batch', 'masked', 'gradient']"
 )
-register(
-    ROTARY,
-    {
-        "attention factor (exhibit F): it is missing; multiply by it": (
-            lambda call: call.of(factor=1.0)
-        ),
-        "attention factor squared (exhibit F): apply it once": (
-            lambda call: call.of(factor=call.right.factor**2)
-        ),
-        "laid out for the other: `cat` angles for halves, "
-        "`repeat_interleave` them for neighbors": laid_out,
-    },
+CAST = "compute positions and angles in float32, and cast sine and cosine last"
+PRODUCT = (
+    "angles are a product of matrices, or are rounded; multiply elementwise, in float32"
 )
+FAULTS = [
+    Fault(
+        "batch for sequence",
+        "the batch is counted; write `x.size(1)` for `x.size(0)`",
+        # Without a batch, these are rows.
+        at(lambda of: of.batch if of.row.ndim > 1 else of.row),
+        number="1",
+    ),
+    Fault(
+        "offset that sticks",
+        f"each call begins at 0; use what is given, or {ITSELF}",
+        at(lambda of: of.row),
+        number="B",
+    ),
+    Fault(
+        "lost half",
+        "two neighbors share a position; add up all of it",
+        at(lambda of: of.position // 2),
+        number="D",
+    ),
+    Fault(
+        "all ones",
+        "the exponent is an integer; divide by `/`",
+        spread(lambda p, base: base ** (0 * p)),
+        number="3",
+    ),
+    Fault(
+        "slipped parenthesis",
+        "the base is e^d; write `/ (d // 2)` for `/ d // 2`",
+        spread(lambda p, base: np.exp(-2 * len(p) * p)),
+        number="4",
+    ),
+    Fault(
+        "minus sign",
+        "frequencies rise; divide by the power",
+        spread(lambda p, base: base**p),
+        number="10",
+    ),
+    Fault(
+        "swapped power",
+        "it is exponent ** base; write `base ** exponent`",
+        # Written x ** 1e-4 for 1e-4 ** x, so the base there is 1 / base.
+        spread(lambda p, base: p ** (1 / base)),
+        number="10",
+    ),
+    Fault(
+        "lost setting",
+        "the base is 10000, the default; pass it on, in each call",
+        spread(lambda p, base: 10_000.0**-p),
+        number="E",
+    ),
+    Fault(
+        "dimension for pair",
+        "the exponent counts dimensions; write `2 * (i // 2)` for `2 * i`",
+        spread(
+            lambda p, base: base ** (-2 * p),
+            lambda p, base: base ** -(2 * p + 1 / len(p)),
+        ),
+        number="2",
+    ),
+    Fault(
+        "own exponent",
+        "the cosine has its own; write `2 * (i // 2)` for `i`",
+        spread(lambda p, base: base**-p, lambda p, base: base ** -(p + 1 / len(p) / 2)),
+        number="9",
+    ),
+    Fault(
+        "within the part",
+        "its halves are paired; pair i with i + d/2",
+        paired(extent="partial"),
+        kinds=ROTARY,
+    ),
+    # Beside calls that are right; if all calls had mixed layouts, it would be another convention.
+    *(
+        Fault(
+            "mixed layouts",
+            f"{layout} are paired; pair alike in all calls",
+            paired(layout=layout),
+            number="C",
+            kinds=SOME_CALLS,
+        )
+        for layout in ("neighbors", "halves")
+    ),
+    Fault(
+        "zeros",
+        "a pair gives 0; fill all rows, heads and dimensions",
+        lambda call: call.placed(0 * call.angles, 0 * call.angles),
+        kinds=ROTARY + SOME_CALLS,
+    ),
+    *(
+        Fault(f"{name} in {half}", cure, in_half(half, *parts), number, kinds)
+        for half in HALVES
+        for name, cure, parts, number, kinds in (
+            ("rows", CAST, ["positions"], "8", TABLE),
+            ("positions", CAST, ["positions"], "A", ROTARY),
+            ("angles", CAST, ["angles"], "", ANY),
+            ("frequencies", CAST, ["frequencies"], "", ANY),
+            ("product", PRODUCT, ["positions", "frequencies", "angles"], "A", ANY),
+        )
+    ),
+    Fault(
+        "sum thrown away",
+        "assign it, `x = x + pe`",
+        lambda call: call.x,
+        number="5",
+        kinds=TABLE,
+    ),
+    Fault(
+        "rows for columns",
+        "write `pe[:, 0::2]` for `pe[0::2]`",
+        by_rows,
+        number="11",
+        kinds=TABLE,
+    ),
+    Fault(
+        "attention factor",
+        "it is missing; multiply by it",
+        lambda call: call.of(factor=1.0),
+        number="F",
+        kinds=ROTARY,
+    ),
+    Fault(
+        "attention factor squared",
+        "apply it once",
+        lambda call: call.of(factor=call.factor**2),
+        number="F",
+        kinds=ROTARY,
+    ),
+    Fault(
+        "laid out for the other",
+        "`cat` angles for halves, `repeat_interleave` them for neighbors",
+        laid_out,
+        kinds=ROTARY,
+    ),
+]
+"""All known faults that need no measurement."""
 
 # Several faults may have one name: the first stays.
 MUSEUM = {fault.name: fault for fault in reversed(FAULTS) if fault.number}
 """The exhibits of the book by name."""
+
+
+def known(kind: str) -> list[Fault]:
+    """Return the known faults of a kind."""
+    return [fault for fault in FAULTS if kind in fault.kinds]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.conventions import Convention, EncodingCall, Floats
+from posenc.conventions import Convention, Floats
 from posenc.encoding import sinusoidal_encoding
 from posenc.museum import MUSEUM
 
@@ -19,8 +19,7 @@ def wrong_table(
     name: str, seq_len: int, d_model: int, base: float = 10_000.0
 ) -> Floats:
     """Return a wrong table of the museum."""
-    right, x = Convention(base=base).encoding(d_model), np.zeros((seq_len, d_model))
-    call = EncodingCall(right, x, np.arange(seq_len) + 0.0)
+    call = Convention(base=base).encoding(np.zeros((seq_len, d_model)), range(seq_len))
     return np.asarray(MUSEUM[name].make(call))
 
 

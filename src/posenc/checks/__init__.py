@@ -146,7 +146,7 @@ def check_module(module: Any, **options: Any) -> Report:
         A layer, or a class or function that makes one of a given width. If ``forward`` has an
         argument for positions of shape (seq_len,), under a usual name, they are tested.
     widths : sequence of int, optional
-        As for `check_table`; a layer's own is inferred from its attributes or its table.
+        As for `check_table`; a layer's own is that of its first table.
     batch_first : bool, optional
         Whether input is (batch, seq_len, d_model) or (seq_len, batch, d_model). By default the
         layer's attribute of that name, or True.

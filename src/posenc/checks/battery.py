@@ -26,7 +26,7 @@ from posenc.checks.trials import (
     WrongShape,
     user,
 )
-from posenc.conventions import UNIT
+from posenc.conventions import UNIT, EncodingCall
 
 # What laws ask a subject, of any kind (x: (..., seq_len, width), in float64):
 #
@@ -34,7 +34,7 @@ from posenc.conventions import UNIT
 #   call(x, positions)          the result, of the shape of x; a law is broken if it has another
 #   compare(x, positions)       a trial of a call, beside the book's; or of a variant: another
 #                               module or dtype, whose results have another unit of rounding
-#   reference(width), whole()   the book's encoding, and a trial of all rows a width
+#   whole()                     a trial of all rows a width
 #   rows, limit                 how many positions most laws look at, and the code takes
 #   widths, table               widths that the code takes; all rows at the first
 #   free                        whether a call takes any positions, or counts by itself
@@ -166,14 +166,15 @@ def axes(subject: Encoding) -> Trials:
     """Give another coordinate along each axis."""
     if subject.axes == 1:
         raise Skip("for several coordinates, pass frequencies of shape (axes, pairs)")
-    x, right = subject.draw((), 12), subject.reference(subject.widths[0])
+    x = subject.draw((), 12)
+    call: EncodingCall = subject.compare(x, range(12)).call
     # (rows, axes)
     places = np.random.default_rng(SEED).integers(1, 256, (12, subject.axes))
     out = floats(user(subject.module, subject.array(x), subject.places(places)))
     # (axes, rows)
-    k = right.convention.counted(places.T)
+    k = call.convention.counted(places.T)
     # (rows, axes) @ (axes, pairs): the angles of all axes add up.
-    meant = right.encode(x, k.T @ subject.frequencies)
+    meant = call.encode(k.T @ subject.frequencies)
     yield Trial("other coordinates", out, meant, NEAR, ("row", "dimension"))
 
 

@@ -72,6 +72,9 @@ class Code(Subject):
     def plain(self, width: int) -> Any:
         """Call the code with a batch."""
         x = self.array(self.draw((2,), 3, width))
+        if hasattr(x, "requires_grad_"):
+            # Code of numpy, which may take tensors by luck, takes none that need a gradient.
+            x = x.requires_grad_().clone()
         return self.raw(self.made(width), x, self.places(range(3)))
 
     def draw(self, lead: tuple[int, ...], seq_len: int, width: int = 0) -> Floats:

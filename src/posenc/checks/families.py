@@ -8,47 +8,66 @@ turn by 1, 0.1 and 0.01 radians a position, a `Fault` is made that encodes at th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from posenc.checks.trials import NEAR, Trial
-from posenc.conventions import EncodingCall, Floats, Reference
-from posenc.museum import Fault, Make, known
+from posenc.checks.trials import Trial
+from posenc.conventions import EncodingCall, Floats
+from posenc.museum import Fault, Make, known, numbers_of
+
+# What was measured
 
 
-def as_complex(right: Reference, array: Floats) -> Any:
-    """Return both entries of each pair as a number: (..., width) → (..., pairs)."""
-    first, second = right.pairs
-    return array[..., first] + 1j * array[..., second]
+def turned(trial: Trial, rows: Floats) -> Any:
+    """Return numbers whose angle is how far each pair turned in these rows, (..., pairs).
 
-
-def added_to(call: EncodingCall) -> Floats:
-    """Return what rows are added to, (..., width), which is 0 for a rotation."""
-    carried = 0.0 if call.right.convention.rotary else call.right.carried
-    return np.asarray(carried * call.x)
-
-
-def turning(call: EncodingCall) -> Any:
-    """Return what turns, (..., pairs): pairs of x; of a table, (0, 1), which turns backwards."""
-    if call.right.convention.rotary:
-        return as_complex(call.right, call.x)
-    # sin + i cos = i exp(-i angle)
-    return 1j + 0 * call.angles
-
-
-def results(trial: Trial) -> Any:
-    """Return what was measured, less what rows are added to: a number for each pair."""
+    A rotation makes (a + ib) exp(iθ) of a pair (a, b): times a - ib, that is (a² + b²) exp(iθ).
+    A table's pair is (sin θ, cos θ), taken as cos θ + i sin θ = exp(iθ). So a multiplier of the
+    result multiplies both.
+    """
     call: EncodingCall = trial.call
-    in_order = trial.given[..., call.right.order.argsort()]
-    return as_complex(call.right, in_order - added_to(call))
+    first, second = call.pairs
+    in_order = rows[..., call.order.argsort()]
+    if call.convention.rotary:
+        before = call.x[..., first] - 1j * call.x[..., second]
+        return before * (in_order[..., first] + 1j * in_order[..., second])
+    added = in_order - call.carried * call.x
+    return added[..., second] + 1j * added[..., first]
+
+
+def at_each_width(field: str, values: dict[int, Any]) -> Make:
+    """Return what has another value in a field of the call, at some widths."""
+
+    def make(call: EncodingCall) -> Floats:
+        width = call.x.shape[-1]
+        return call.of(**{field: values[width]} if width in values else {})
+
+    return make
+
+
+# Another multiplier
+
+
+def other_factor(trials: list[Trial]) -> Iterator[Fault]:
+    """Find what rows, or the dimensions that turn, are multiplied by, in each width."""
+    factors = {}
+    for trial in trials:
+        given, meant = turned(trial, trial.given), turned(trial, trial.meant)
+        # The number that brings what is meant nearest to what was given: least squares
+        times = np.vdot(meant, given).real / np.vdot(meant, meant).real
+        factors[trial.given.shape[-1]] = times * trial.call.factor
+    width, factor = next(iter(factors.items()))
+    if factor > 0:
+        text = f"if it is meant, pass attention_factor={factor:.8g}, widths=[{width}]"
+        yield Fault("another multiplier", text, at_each_width("factor", factors))
 
 
 # Positions
 
+MOST_LATE = 5000  # rows, as usual tables have
 COUNT = (
     "count once, from the right number, along the right axis, each sequence alone, alike in all "
     "calls and caches; if it is meant, declare Convention(first=..., step=...)"
@@ -57,25 +76,18 @@ COUNT = (
 
 def places(call: EncodingCall) -> dict[str, Any]:
     """Return what code may take for positions by mistake."""
-    position, row, batch, head, length = call.numbers()
+    position, row, batch, head, length = numbers_of(call)
     first = position[..., :1]
     # Without a batch, k has the shape (seq_len,).
     sequences = position if position.ndim > 1 else position[None]
     return {
         "0": 0,
-        "position + 1": position + 1,
-        "position - 1": position - 1,
         "2*position": 2 * position,
         "4*position": 4 * position,
-        "position/2": position / 2,
-        "position/4": position / 4,
         "position/last": position / max(length - 1, 1),
         "length": length,
         "head": head,
-        "position + head": position + head,
-        "position + batch": position + batch,
         "position + length*batch": position + length * batch,
-        "first position": first,
         "row + first position": row + first,
         "first sequence's position": sequences[0],
         "sum over the batch": sequences.sum(axis=0),
@@ -86,117 +98,110 @@ def other_positions(trials: list[Trial]) -> Iterator[Fault]:
     """Try what code may take for the position."""
 
     def taking(name: str) -> Make:
-        return lambda call: call.at(places(call)[name] + 0 * call.k)
+        return lambda call: call.of(k=places(call)[name] + 0 * call.k)
 
     for name in places(trials[0].call):
         text = f"{name} is taken for the position; {COUNT}"
         yield Fault("other positions", text, taking(name))
 
 
+def lateness(trial: Trial) -> int:
+    """Return by how many positions all rows are late, whichever number fits best."""
+    call: EncodingCall = trial.call
+    too_far = turned(trial, trial.given) * np.exp(-1j * call.angles)
+    numbers = too_far.reshape(-1, len(call.frequencies)).sum(axis=0)
+    # If rows are c late, each pair turns by ωc too far.
+    shifts = np.arange(-MOST_LATE, MOST_LATE + 1)
+    fits = np.exp(-1j * np.outer(shifts, call.frequencies)) @ numbers
+    return int(shifts[fits.real.argmax()])
+
+
+def other_begin(trials: list[Trial]) -> Iterator[Fault]:
+    """Measure where calls begin whose rows are all late alike, by the number of rows."""
+    late = {}
+    said = []
+    for trial in trials:
+        count, right = trial.given.shape[-2], trial.call.positions.flat[0]
+        late[count] = lateness(trial)
+        said.append(f"{count} rows begin at {right + late[count]:.6g}, for {right:.6g}")
+
+    def make(call: EncodingCall) -> Floats:
+        more = late.get(call.x.shape[-2], 0)
+        return call.encode(call.angles + more * call.frequencies)
+
+    yield Fault("other positions", f"{'; '.join(said[:2])}; {COUNT}", make)
+
+
 # Frequencies
-
-
-def turns(trial: Trial) -> Any:
-    """Return numbers whose angle is how each pair turned, (..., seq_len, pairs)."""
-    turned = results(trial) * turning(trial.call).conj()
-    return turned if trial.call.right.convention.rotary else turned.conj()
 
 
 def radians_a_position(trial: Trial) -> Floats:
     """Return how far each pair turns from a position to the next, (pairs,), in rows in order."""
-    # The first of all sequences: (seq_len, pairs), and (seq_len,)
-    turned = turns(trial).reshape(-1, *trial.call.angles.shape[-2:])[0]
-    positions = trial.call.positions.reshape(-1, len(turned))[0]
-    step = positions[1] - positions[0]
+    numbers = turned(trial, trial.given)
     # One row times the conjugate of that before it has the angle between them.
-    between = (turned[1:] * turned[:-1].conj()).sum(axis=0)
-    angles = np.sign(step) * np.angle(between)
-    # More than half a turn seems to go back.
-    angles = np.where(angles < -np.pi / 2, angles + 2 * np.pi, angles)
-    return np.asarray(angles / abs(step))
+    between = numbers[..., 1:, :] * numbers[..., :-1, :].conj()
+    angles = np.angle(between.reshape(-1, numbers.shape[-1]).sum(axis=0))
+    before, after = trial.call.positions.flat[:2]
+    step = after - before
+    # From -π/2 to 3π/2: more than half a turn seems to go back.
+    forward = (np.sign(step) * angles + np.pi / 2) % (2 * np.pi) - np.pi / 2
+    return np.asarray(forward / abs(step))
+
+
+def rule_of(frequencies: Floats, right: Floats) -> str:
+    """Say by which rule frequencies of pairs come from each other, or from the right ones."""
+    rules = {
+        "each is the right one times": frequencies / right,
+        "each is the one before it times": frequencies[1:] / frequencies[:-1],
+        "each is the one before it and": np.diff(frequencies),
+    }
+    for words, numbers in rules.items():
+        if len(numbers) > 1 and np.ptp(numbers) < 1e-3 * abs(numbers[0]):
+            return f"; {words} {numbers[0]:.8g}"
+    return ""
 
 
 def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
-    """Measure the frequencies of each width, in sequences that begin at 0, and aren't short."""
-    measured = {}  # (pairs,), by the number of pairs
-    for trial in trials:
-        rows = trial.call.k[(0,) * (trial.call.k.ndim - 1)]
-        if len(rows) > 16 and np.array_equal(rows, np.arange(len(rows))):
-            radians = radians_a_position(trial)
-            measured[len(radians)] = radians, trial.call.right.frequencies
-
-    def make(call: EncodingCall) -> Floats:
-        right = call.right.frequencies
-        radians, _ = measured.get(len(right), (right, right))
-        return call.of(frequencies=radians)
-
-    for radians, right in measured.values():
-        pairs = np.flatnonzero(np.abs(radians - right) > 1e-6 * np.abs(right))
-        if len(pairs):
-            text = f"pairs {pairs[:4]} turn by {radians[pairs[:4]]} radians a position, for "
-            text += f"{right[pairs[:4]]}; mind base, exponent, and the rule that scales them; "
-            text += "if they are meant, pass base= or frequencies="
-            yield Fault("other frequencies", text, make)
-            return
-
-
-# Another multiplier
-
-
-def other_factor(trials: list[Trial]) -> Iterator[Fault]:
-    """Find what rows, or the dimensions that turn, are multiplied by, in each width."""
-    factors = {}
-    for trial in trials:
-        given, meant = results(trial), results(replace(trial, given=trial.meant))
-        # The number that brings what is meant nearest to what was given: least squares
-        times = np.vdot(meant, given).real / np.vdot(meant, meant).real
-        factors[trial.given.shape[-1]] = times * trial.call.right.factor
-
-    def make(call: EncodingCall) -> Floats:
-        right = call.right.factor
-        return call.of(factor=factors.get(call.x.shape[-1], right))
-
-    for width, factor in factors.items():
-        if factor > 0 and abs(factor - trials[0].call.right.factor) >= NEAR:
-            text = (
-                f"if it is meant, pass attention_factor={factor:.9g}, widths=[{width}]"
-            )
-            yield Fault("another multiplier", text, make)
-            return
+    """Measure the frequencies of each width, in sequences of rows in order that aren't short."""
+    long = [
+        trial
+        for trial in trials
+        if trial.call.k.shape[-1] > 16 and (np.diff(trial.call.k) == 1).all()
+    ]
+    measured = {trial.given.shape[-1]: radians_a_position(trial) for trial in long}
+    for trial in long[:1]:
+        right, radians = trial.call.frequencies, measured[trial.given.shape[-1]]
+        pairs = np.flatnonzero(np.abs(radians - right) > 1e-6 * np.abs(right))[:4]
+        text = (
+            f"pairs {pairs} turn by {radians[pairs]} radians a position, for {right[pairs]}"
+            f"{rule_of(radians, right)}; mind base, exponent, and the rule that scales them; "
+            "if they are meant, pass base= or frequencies="
+        )
+        yield Fault("other frequencies", text, at_each_width("frequencies", measured))
 
 
 # Entries of a pair
 
 
-PAIRS: dict[str, Callable[[Any], Any]] = {  # of a + ib, which are (a, b)
-    "(a, b)": lambda pair: pair,
-    "(-b, a)": lambda pair: 1j * pair,
-    "(a, -b)": lambda pair: pair.conj(),
-    "(b, a)": lambda pair: 1j * pair.conj(),
-}
-
-
 def other_entries(trials: list[Trial]) -> Iterator[Fault]:
-    """Try other signs, and other dimensions, where (a, b)*cos + (-b, a)*sin is right."""
+    """Try other signs, and other dimensions, where a*cos - b*sin, b*cos + a*sin is right."""
 
-    def made_of(cosine: str, sine: str, signs: list[int]) -> Make:
+    def made_of(*names: str) -> Make:
         def make(call: EncodingCall) -> Floats:
-            pair, angles = as_complex(call.right, call.x), call.angles
-            turned = signs[0] * PAIRS[cosine](pair) * np.cos(angles)
-            turned += signs[1] * PAIRS[sine](pair) * np.sin(angles)
-            turned *= call.right.factor
-            return call.right.placed(call.x, turned.real, turned.imag)
+            a, b = (call.factor * call.x[..., pair] for pair in call.pairs)
+            signed = {"a": a, "-a": -a, "b": b, "-b": -b}
+            one, two, three, four = (signed[name] for name in names)
+            cosine, sine = np.cos(call.angles), np.sin(call.angles)
+            return call.placed(one * cosine + two * sine, three * cosine + four * sine)
 
         return make
 
-    if not trials[0].call.right.convention.rotary:
+    if not trials[0].call.convention.rotary:
         return
-    for cosine, sine, *signs in product(PAIRS, PAIRS, (1, -1), (1, -1)):
-        before, between = ("-" if sign < 0 else "+" for sign in signs)
-        said = f"{before}{cosine}*cos {between} {sine}*sin".removeprefix("+")
-        text = f"a pair (a, b) gives {said}; mind signs, which is the sine, and that the result is "
-        text += "the query's, or the key's, and assigned"
-        yield Fault("other entries", text, made_of(cosine, sine, signs))
+    for one, two, three, four in product(("a", "-a", "b", "-b"), repeat=4):
+        text = f"a pair (a, b) gives {one}*cos + {two}*sin, {three}*cos + {four}*sin; mind signs, "
+        text += "which is the sine, and that the result is the query's, or the key's, and assigned"
+        yield Fault("other entries", text, made_of(one, two, three, four))
 
 
 def in_some_calls(trials: list[Trial]) -> list[Fault]:
@@ -204,10 +209,17 @@ def in_some_calls(trials: list[Trial]) -> list[Fault]:
     return known("some calls")
 
 
-FAMILIES = (
+# The first that has a fault which gives all calls is told.
+FAMILIES: tuple[Callable[[list[Trial]], Iterable[Fault]], ...] = (
+    # One number tells all entries.
     other_factor,
+    # A sentence tells all rows, or one number those of a call; 2*position also doubles frequencies.
     other_positions,
+    other_begin,
+    # A number for each pair of dimensions
     other_frequencies,
+    # 64 guesses, of rotations alone
     other_entries,
+    # Those that in all calls would be another convention
     in_some_calls,
 )

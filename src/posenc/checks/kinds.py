@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
+from inspect import Parameter
 from typing import Any
 
 import numpy as np
 
 from posenc.checks.encodings import Encoding
-from posenc.checks.subjects import POSITIONS, argument, type_of
+from posenc.checks.subjects import type_of
 from posenc.checks.trials import user
 from posenc.conventions import UNIT
 
@@ -19,8 +20,6 @@ ROTATED = (
     "`lambda x, positions: rotate(x, -x)[0]`, and "
     "laws=['shape', 'repeat', 'values', 'batch', 'masked', 'gradient']"
 )
-# Usual names of the attribute that holds a layer's width
-WIDTHS = ("d_model", "embedding_dim", "embed_dim", "hidden_size", "dim", "channels")
 
 
 class Table(Encoding):
@@ -59,11 +58,9 @@ class Layer(Encoding):
         super().__init__(module, **options)
 
     def widths_of(self, module: Any) -> list[int]:
-        """Return the width of a layer, from an attribute or a table of its."""
-        said = [getattr(module, name, None) for name in WIDTHS]
-        widths = [width for width in said if isinstance(width, int) and width > 1]
-        tables = (*module.buffers(), *module.parameters())
-        widths += [table.shape[-1] for table in tables if table.ndim > 1]
+        """Return the width of a layer's first table."""
+        tables = [*module.buffers(), *module.parameters()]
+        widths = [table.shape[-1] for table in tables if table.ndim > 1]
         if not widths:
             raise ValueError("the width of the layer can't be inferred: pass widths=")
         return widths[:1]
@@ -74,23 +71,20 @@ class Layer(Encoding):
 
         self.library = torch
 
-    @cached_property
-    def position_name(self) -> str:
-        """The name of the layer's argument for positions, or ""."""
-        return argument(getattr(self.module, "forward", None), POSITIONS)
-
     @property
     def free(self) -> bool:
-        """Whether it has such an argument."""
-        return bool(self.position_name)
+        """Whether it has an argument for positions."""
+        return self.place is not None
 
     def raw(self, module: Any, x: Any, positions: Any) -> Any:
         """Call the layer; input and result are (batch, seq_len, d_model), whatever its order."""
         usual = getattr(module, "batch_first", True)
         swap = not (usual if self.batch_first is None else self.batch_first)
-        # It counts by itself, where it should count the same.
-        counted = positions.tolist() == [*range(len(positions))]
-        places = {self.position_name: positions} if self.free and not counted else {}
+        # It counts by itself, where it should count the same, if it can.
+        counts = positions.tolist() == [*range(len(positions))]
+        place, places = self.place, {}
+        if place and not (counts and place.default is not place.empty):
+            places = {place.name: positions}
         # Gradients are asked for by `requires_grad`, and cost memory otherwise.
         with self.library.set_grad_enabled(x.requires_grad):
             out = user(module, x.transpose(0, 1) if swap else x, **places)
@@ -106,7 +100,7 @@ class Layer(Encoding):
         # What is added to x cancels.
         times = np.median((self.call(x, k) - self.call(0 * x, k)) / x)
         root = float(x.shape[2] ** 0.5)
-        return root if abs(times - root) < abs(times - 1) else 1.0
+        return min(1.0, root, key=lambda one: abs(times - one))
 
 
 class Rotation(Encoding):
@@ -114,14 +108,16 @@ class Rotation(Encoding):
 
     kind = "rotary"
     usage = ROTATED
-    other_kind = False
 
     def widths_of(self, module: Any) -> list[int]:
         """Return the width that a module's frequencies tell, one for each pair."""
-        return [2 * len(part) for part in module.buffers() if part.ndim == 1][:1]
+        parts = [part for part in module.buffers() if part.is_floating_point()]
+        return [2 * len(part) for part in parts if part.ndim == 1][:1]
 
     def raw(self, module: Any, x: Any, positions: Any) -> Any:
         """Call the function; each of several axes gets the same coordinate."""
         if self.axes > 1:
             positions = self.library.stack([positions] * self.axes, -1)
+        if self.place and self.place.kind is Parameter.KEYWORD_ONLY:
+            return user(module, x, **{self.place.name: positions})
         return user(module, x, positions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -33,23 +34,21 @@ def rotations(x: Floats, out: Floats, pairs: int) -> list[Convention]:
     moving = np.flatnonzero((out != x).any(axis=0))
     width = x.shape[-1]
     turning = 2 * pairs or len(moving)
-    share, start = 1.0, 0.0
-    extents = ["whole"]
+    # A fault may keep pairs from turning, so that the whole is likely, too, unless it is declared.
+    extents = [] if 0 < 2 * pairs < width else [Convention("halves")]
     if 0 < turning < width:
-        share = turning / width
         # If the first of 8 to 15 isn't seen to move, 4 declared pairs still start at 8 of 16.
         start = min([*moving[:1], width - turning]) / width
-        extents = ["partial"] if start else ["partial", "proportional"]
-    ways = product(("up", "backwards"), ROTARY_LAYOUTS, extents)
-    return [
-        Convention(
-            layout=layout,
-            direction=direction,
-            extent=extent,
-            share=share,
-            start=start,
+        part = Convention(
+            "halves", extent="partial", share=turning / width, start=start
         )
-        for direction, layout, extent in ways
+        across = [] if start else [replace(part, extent="proportional")]
+        extents = [part, *across, *extents]
+    return [
+        replace(one, layout=layout, direction=direction)
+        for direction in ("up", "backwards")
+        for one in extents
+        for layout in ROTARY_LAYOUTS
     ]
 
 
