@@ -328,7 +328,7 @@ class Stretch(_Figure):
 _PLACES, _WIDTH, _TRAINED, _FACTOR = 16, 16, 8, 2
 _PAIRS = _WIDTH // 2
 # Of its landscape: the key's position minus the query's, in quarters of a step.
-_DISTANCES = np.arange(0.5 - _PLACES, _PLACES - 0.4, 0.25)
+_DISTANCES = np.arange(-2.5 - _PLACES, _PLACES + 2.6, 0.25)
 
 
 class Turning(_Figure):

@@ -12,7 +12,7 @@ export const PLACES = Array.from({ length: HEAD.places }, (_, n) => n);
 export const LOOKS_BACK = 3; // how many words back a head that turns looks
 const SLOPE = 0.5; // ALiBi's, of the first of eight heads
 const FINE = 4; // points of a layer per position
-export const REACH = FARTHEST + 0.5; // from a word at one end to the other edge
+export const REACH = FARTHEST + 3.5; // from a word at one end to three places beyond the other
 export const DISTANCES = Array.from({ length: 2 * REACH * FINE + 1 }, (_, n) => n / FINE - REACH);
 
 /** What share of its clock's angle a hand turns by, by the method; the others turn none. */

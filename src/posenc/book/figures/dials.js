@@ -64,7 +64,8 @@ export function dials(svg) {
       assign(dial.wedge, { d: sector(0, 0, round(reach / 2), from, wrapped(to - from)) });
       // The angles that training never showed, up to the key's.
       assign(dial.unseen, { d: excess[pair] ? sector(0, 0, radius, to - excess[pair], excess[pair]) : "" });
-      assign(dial.lamp, { opacity: round(10 * Math.max(0, shares[pair])) / 10 });
+      const light = { opacity: round(10 * Math.max(0, shares[pair])) / 10 };
+      for (const part of [dial.lamp, dial.queryEdge, dial.keyEdge]) assign(part, light);
       write(dial.share, signed(shares[pair]));
     });
   };

@@ -1,27 +1,23 @@
 // Turning's landscape: as high over each place as the score of a key there, in layers, of which each
 // pair adds one in its color, the slowest the lowest. It belongs to the query.
 
-import { DISTANCES, FARTHEST, HEAD, REACH } from "./attention.js";
+import { DISTANCES, HEAD, REACH } from "./attention.js";
 import { PAIRS } from "./constants.js";
 import { assign, end, points, round, shape, text } from "./drawing.js";
 
-const KNOWN = HEAD.trained - 1; // the largest distance in training
-
-/** A row of the ruler, which cuts off what is beyond it; `land` moves with the query. */
-function makeRow({ width, height, ground, slot }, row) {
-  const unseen = [KNOWN, -FARTHEST - 1].map((distance) => {
-    const size = { width: (FARTHEST + 1 - KNOWN) * slot, height: ground };
-    return shape("rect", { x: distance * slot, ...size, class: "beyond" });
-  });
-  const edge = KNOWN * slot + 8;
-  const label = (x, anchor) => text(x, 14, "beyond training", { ...anchor, class: "beyond" });
+/** A row of the ruler, which moves with the query; turning.css cuts off what is beyond its ends. */
+function makeRow({ ground, slot }) {
+  const [edge, far] = [(HEAD.trained - 0.5) * slot, REACH * slot]; // of what is beyond training
+  const fog = (from, to) => shape("path", { d: `M${from},0V${ground}H${to}V0`, class: "beyond" });
+  const label = (x, anchor) => text(x, 34, "beyond training", { ...anchor, class: "beyond" });
   // Fast pairs first: their layers reach down to the ground, and slower ones cover them.
   const strata = PAIRS.map((fill) => shape("polygon", { class: "stratum", fill }));
   const changed = shape("polygon", { class: "changed" }); // from how it was before the last move to now
   const ridge = shape("polyline", { class: "curve" });
-  const land = shape("g", {}, ...unseen, label(edge), label(-edge, end), ...strata, changed, ridge);
-  const view = shape("svg", { class: "row", y: row * height, width, height: ground }, land);
-  return { view, land, strata, changed, ridge };
+  const base = shape("path", { d: `M${-far},${ground}H${far}`, class: "thin faint" });
+  const unseen = [fog(edge, far), fog(-edge, -far), label(edge + 8), label(-edge - 8, end)];
+  const land = shape("g", { class: "row" }, ...strata, base, changed, ridge, ...unseen);
+  return { land, strata, changed, ridge };
 }
 
 /**
@@ -37,17 +33,17 @@ export function landscape(svg) {
   const arrange = (next) => {
     geometry = next;
     drawn = undefined;
-    rows = Array.from({ length: geometry.rows }, (_, row) => makeRow(geometry, row));
-    group.replaceChildren(...rows.map(({ view }) => view));
+    rows = Array.from({ length: geometry.rows }, () => makeRow(geometry));
+    group.replaceChildren(...rows.map(({ land }) => land));
   };
   const paint = ({ query, layers, curve }) => {
-    const { slot, ground, level, xIn } = geometry;
+    const { slot, height, ground, level, xIn } = geometry;
     const corners = (scores) => scores.map((score, n) => [DISTANCES[n] * slot, level(score)]);
     const [left, right] = [-REACH, REACH].map((distance) => [distance * slot, ground]);
     const isOther = before && before !== curve;
     const difference = points(isOther ? [...corners(before), ...corners(curve).reverse()] : []);
     rows.forEach(({ land, changed }, row) => {
-      assign(land, { transform: `translate(${round(xIn(row, query))})` });
+      assign(land, { transform: `translate(${round(xIn(row, query))},${row * height})` });
       assign(changed, { points: difference });
     });
     // In most drags, attention.js gives the same list, which has only moved; a glide makes new ones.

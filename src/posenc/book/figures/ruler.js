@@ -1,7 +1,7 @@
 // Turning's ruler, the ground that the landscape stands on: one row of places, or two on a phone.
 
 import { HEAD, PLACES } from "./attention.js";
-import { clamp, middle, round, shape, text } from "./drawing.js";
+import { clamp, middle, round, text } from "./drawing.js";
 
 export const BEST = 8; // the score of hands that all agree; YaRN's goes up to 9.2, into the sky
 
@@ -15,7 +15,7 @@ export function ruler(width) {
   const sky = 2.8 * letters + 18;
   const land = clamp(60, width * 0.17, 182); // from the ground up to the summit
   const ground = Math.round(sky + land);
-  // Under a row's ground stand the numbers of places, 15 down, and the bracket, 28 down, with the card
+  // Under a row's ground stand the numbers of places, 15 down, and the bracket, 33 down, with the card
   // "both" 4 below it (sentence.js). A second row's sky, which is seldom full, begins beside them.
   const shared = 20 * (rows - 1);
   const height = ground + 39 - shared;
@@ -30,8 +30,8 @@ export function ruler(width) {
     bottom: rows * height + shared,
     foot: 10 + 0.45 * letters, // from the line of a word's letters down to the land
     xIn,
-    /** How far from a row's upper edge the landscape is for a score. */
-    level: (score) => ground - (score / BEST) * land,
+    /** How far from a row's upper edge the landscape is for a score; for one below 0, it is flat. */
+    level: (score) => ground - (Math.max(0, score) / BEST) * land,
     /** The center of a place, and the upper edge of its row. */
     place(position) {
       const row = clamp(0, Math.floor((position + 0.5) / columns), rows - 1);
@@ -48,20 +48,17 @@ export function ruler(width) {
   };
 }
 
-/** What is drawn of a ruler: the ground, and the numbers of places. */
-export function rulerLines({ width, height, ground, rows, place }) {
-  const numbers = PLACES.map((position) => {
+/** The numbers of a ruler's places. */
+export const rulerNumbers = ({ ground, place }) =>
+  PLACES.map((position) => {
     const [x, top] = place(position);
     return text(x, top + ground + 15, position, middle);
   });
-  const lines = Array.from({ length: rows }, (_, row) => `M0,${row * height + ground}H${width}`);
-  return [shape("path", { d: lines.join(""), class: "thin faint" }), ...numbers];
-}
 
 /** A bracket under an interval, open where it goes on in another row, as the data of a path. */
 export function bracketPath({ width, height, ground, spans }, low, high) {
   const parts = spans(low, high).map(([from, to], row) => {
-    const y = row * height + ground + 28;
+    const y = row * height + ground + 33;
     const start = from > 0 ? `M${round(from)},${y - 6}v6` : `M0,${y}`;
     const finish = `H${round(to)}${to < width ? "v-6" : ""}`;
     return from === to ? "" : start + finish;

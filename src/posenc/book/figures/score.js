@@ -26,7 +26,7 @@ export function scoreMark(svg) {
     const near = curve.filter((_, n) => Math.abs(DISTANCES[n] - key + query) < 1.2);
     // The number is 1.8 letters large (turning.css), which gives its width. The note beside it is up to
     // 46 wide. `sky` in ruler.js has the room above the land.
-    const y = top + level(Math.max(0, ...near)) - 1.5 * letters - 18;
+    const y = top + level(Math.max(...near)) - 1.5 * letters - 18;
     const half = (score < 0 ? 2.4 : 1.9) * letters; // of the number's width
     assign(group, { transform: `translate(${round(clamp(half, x, width - half - 46))},${round(y)})` });
     assign(note, { x: half });

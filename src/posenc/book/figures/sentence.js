@@ -3,7 +3,7 @@
 import { FARTHEST, LOOKS_BACK, PLACES } from "./attention.js";
 import { assign, clamp, line, middle, round, shape } from "./drawing.js";
 import { movable } from "./moving.js";
-import { BEST, bracketPath, rulerLines } from "./ruler.js";
+import { BEST, bracketPath, rulerNumbers } from "./ruler.js";
 
 // “the dog saw a cat and ran home as it was cold and the sun set”
 export const KEY_WORD = "dog";
@@ -17,8 +17,8 @@ function makeCard(name, words, label) {
   return shape("g", { class: `card ${name}`, role: "slider", tabindex: 0, ...limits }, ...parts);
 }
 
-/** Make a frame as large as a card's word. */
-function fit(frame, { lastChild: word }) {
+/** Make a card's frame, or another, as large as its word. */
+function fit({ firstChild, lastChild: word }, frame = firstChild) {
   const high = 1.5 * parseFloat(getComputedStyle(word).fontSize);
   const wide = word.getComputedTextLength() + 0.6 * high;
   assign(frame, { x: -wide / 2, y: -0.7 * high, width: wide, height: high, rx: high / 3 });
@@ -26,13 +26,13 @@ function fit(frame, { lastChild: word }) {
 
 /** A part of Turning: each word stands on the landscape, the query and the key over a stem. */
 export function sentence(svg, set, current) {
-  const lines = shape("g", { "aria-hidden": "true" });
+  const numbers = shape("g", { "aria-hidden": "true" });
   // In groups, since a text that moves by itself is laid out again.
   const others = OTHERS.map((word) => shape("g", { class: "other" }, shape("text", middle, word)));
   const stems = { query: line({ class: "query" }), key: line({ class: "key" }) };
   const dot = shape("circle", { class: "dot" }); // on the key's stem
   const goal = shape("rect", { class: "goal" }); // of the guide's first move: where all hands agree
-  const bracket = shape("path", { class: "bracket" });
+  const bracket = shape("path", { class: "bracket faint" });
   const hold = shape("path", { class: "hold" }); // along the bracket, wide enough for a finger
   // The last are on top: a word that dips below the other stays in reach.
   const cards = {
@@ -40,7 +40,7 @@ export function sentence(svg, set, current) {
     key: makeCard("key", KEY_WORD, `${KEY_WORD}, the key`),
     query: makeCard("query", QUERY_WORD, `${QUERY_WORD}, the query`),
   };
-  svg.append(lines, ...others, ...Object.values(stems), dot, goal, bracket, hold, ...Object.values(cards));
+  svg.append(numbers, ...others, ...Object.values(stems), dot, goal, bracket, hold, ...Object.values(cards));
   let geometry; // by `arrange`
   const move = (names, ...grips) => {
     for (const grip of grips) movable(grip, names, svg, set, current, (x, y) => geometry.at(x, y));
@@ -51,16 +51,16 @@ export function sentence(svg, set, current) {
 
   const arrange = (next) => {
     geometry = next;
-    lines.replaceChildren(...rulerLines(geometry));
+    numbers.replaceChildren(...rulerNumbers(geometry));
     svg.style.setProperty("--letters", `${geometry.letters}px`);
-    for (const card of Object.values(cards)) fit(card.firstChild, card);
-    fit(goal, cards.key);
+    for (const card of Object.values(cards)) fit(card);
+    fit(cards.key, goal);
     assign(dot, { r: 4 + geometry.letters / 8 });
   };
   /** Where the land is at a place, which may be between two, and how high it is there. */
   const landAt = (position, score) => {
     const [x, top] = geometry.place(position);
-    const level = geometry.level(Math.max(0, score));
+    const level = geometry.level(score);
     return { x: round(x), y: round(top + level), height: round(geometry.ground - level) };
   };
   /**
@@ -84,9 +84,16 @@ export function sentence(svg, set, current) {
   };
   const putBracket = (low, high) => {
     for (const path of [bracket, hold]) assign(path, { d: bracketPath(geometry, low, high) });
+    // Of a short bracket, the handle leaves both ends.
+    const handle = (high - low) * geometry.slot < 72 ? "‹ ›" : "‹ both ›";
+    const words = cards.both.lastChild;
+    if (words.textContent !== handle) {
+      words.textContent = handle;
+      fit(cards.both);
+    }
     const [x, top] = geometry.place((low + high) / 2);
     const inside = clamp(27, x, geometry.width - 27);
-    cards.both.style.transform = `translate(${round(inside)}px, ${top + geometry.ground + 32}px)`;
+    cards.both.style.transform = `translate(${round(inside)}px, ${top + geometry.ground + 37}px)`;
   };
   const paint = ({ query, key, score, row, curve }) => {
     putOthers([query, key], row);
@@ -95,7 +102,8 @@ export function sentence(svg, set, current) {
     for (const [name, stem] of Object.entries(stems)) putStem(stem, lands[name]);
     assign(dot, { cx: lands.key.x, cy: lands.key.y });
     put(goal, landAt(query - LOOKS_BACK, BEST));
-    assign(goal, { opacity: query < LOOKS_BACK ? 0 : 1 });
+    const isThere = Math.abs(query - LOOKS_BACK - key) < 0.5;
+    assign(goal, { opacity: isThere || query < LOOKS_BACK ? 0 : 1 });
     // A key at the query's place dips below it.
     const overlap = Math.max(0, 1 - Math.abs(query - key));
     put(cards.query, lands.query);
