@@ -30,6 +30,7 @@ ALONE = """(figure) => {
         part.remove();
     document.body.replaceChildren(title, line, figure);
     document.body.style = "padding: 26px 48px; overflow: hidden";
+    document.documentElement.style = "scrollbar-gutter: auto"; // the ground reaches both edges
 }"""
 
 
