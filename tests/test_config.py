@@ -344,7 +344,7 @@ def test_what_a_file_says_cannot_steer_a_terminal():
     assert all(map(str.isprintable, printed.splitlines()))
 
 
-ODD = None, True, -1, 0.3, 1e99, "x", [], [[1]], {}, {"x": []}
+ODD = None, True, -1, 0.3, 1e99, "x", [], [[1]], {}, {"x": []}, {1: 2}
 NAMES = [name for spellings in WORDS["spellings"].values() for name in spellings]
 
 

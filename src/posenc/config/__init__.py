@@ -25,7 +25,7 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     """Read what a model's configuration, and the code of its type, say about positions.
 
     Fields are read as in transformers 5; warnings tell where other programs are known to differ.
-    A field that can't be read is named, and the rest is read.
+    A field that is invalid is named; what needs it isn't known, and the rest is read.
 
     Parameters
     ----------
@@ -118,6 +118,7 @@ def read_model(file: Fields, model_type: str) -> Positions:
     entry = TYPES.get(model_type, UNKNOWN)
     if file["use_mla"] is False:
         entry = UNKNOWN  # plain attention, which no code of the table has
+    # Now that the type is known, they are read again, as its code does.
     fields = Fields(file.content, file.path, entry)
     fields.problems += file.wrong()
     fields.used |= file.used

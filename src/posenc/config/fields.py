@@ -141,8 +141,11 @@ class Fields:
         self.spelled[name] = spelling
         value = self.content[spelling]
         layers = self.values.get("num_hidden_layers") or 0
-        may_be_null = name not in self.defaults or name in WORDS["null_is_none"]
-        if may_be_null if value is None else is_fit(value, rule, layers):
+        if value is None:
+            is_right = name not in self.defaults or name in WORDS["null_is_none"]
+        else:
+            is_right = is_fit(value, rule, layers)
+        if is_right:
             return value
         got = "null" if value is None else shown(repr(value)[:60])
         words = rule["words"].format(layers)
@@ -181,21 +184,29 @@ class Fields:
         self.used.add(name)
         spelling = self.spelled.get(name, name)
         is_said = spelling in self.content
-        mapping = as_mapping((self.content if is_said else self.defaults).get(spelling))
+        source = self.content if is_said else self.defaults
+        mapping = as_mapping(source.get(spelling))
         # What is inside a default are defaults.
         content, defaults = (mapping, {}) if is_said else ({}, mapping)
-        return Fields(content, f"{self.place(name)}.", self.entry, self, defaults)
+        path = f"{self.place(name)}."
+        return Fields(content, path, self.entry, self, defaults)
 
     def wrong(self) -> list[str]:
         """Return what is wrong with fields that are used, and then with several of them."""
-        used = [self.invalid[name] for name in self.invalid if name in self.used]
-        return used + self.problems
+        invalid = self.invalid.items()
+        of_used = [problem for name, problem in invalid if name in self.used]
+        return of_used + self.problems
 
     def by_default(self) -> list[str]:
         """Return the fields that are used and that only the class says."""
-        names = [x for x in self.values if x in self.used and x not in self.spelled]
-        # 0 and 1, false and true change nothing that a reader would look for.
-        return [name for name in names if self.values[name] not in (None, 0, 1)]
+        return [
+            name
+            for name, value in self.values.items()
+            if name in self.used
+            and name not in self.spelled
+            # 0 and 1, false and true change nothing that a reader would look for.
+            and value not in (None, 0, 1)
+        ]
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:

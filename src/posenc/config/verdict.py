@@ -66,7 +66,8 @@ def unread_fields(mappings: Iterable[Fields]) -> list[str]:
     """Return the fields that, by their names, speak of positions, and weren't used."""
     unread = {}  # a set that keeps its order
     for fields in mappings:
-        read = {x for name in fields.used - fields.hidden for x in SPELLINGS[name]}
+        used = fields.used - fields.hidden
+        read = {spelling for name in used for spelling in SPELLINGS[name]}
         # What the code of a known type does with these changes no answer here.
         details = WORDS["details"] if fields.entry.code else []
         for name, value in fields.content.items():
