@@ -59,28 +59,32 @@ class _Steps(traitlets.Int):  # type: ignore[type-arg]
         return low + steps * step
 
 
+def _field(trait: Any, label: str, **more: Any) -> Any:
+    """Return a trait that scripts know as a `Field` of figure.js."""
+    field = {"label": label, "initial": trait.default_value, **more}
+    return trait.tag(sync=True, field=field)
+
+
 def _number(label: str, initial: int, low: int, high: int, step: int = 1) -> Any:
     """Return a field between two limits, which a slider moves by steps."""
-    field = {"label": label, "initial": initial, "min": low, "max": high, "step": step}
-    return _Steps(initial, min=low, max=high).tag(sync=True, field=field)
+    trait = _Steps(initial, min=low, max=high)
+    return _field(trait, label, min=low, max=high, step=step)
 
 
 def _base(initial: float = 10_000.0) -> Any:
     """Return a base, which a slider moves by quarter powers of ten."""
     low, high = 10, 1_000_000
-    field = {"label": "base n", "initial": initial, "min": low, "max": high}
-    field |= {"step": 0.25, "log": True}
-    return traitlets.Float(initial, min=low, max=high).tag(sync=True, field=field)
+    trait = traitlets.Float(initial, min=low, max=high)
+    return _field(trait, "base n", min=low, max=high, step=0.25, log=True)
 
 
 def _choice(label: str, *options: str) -> Any:
     """Return a field that is one of the options, the first by default."""
-    field = {"label": label, "initial": options[0], "options": options}
-    return traitlets.Enum(options, options[0]).tag(sync=True, field=field)
+    return _field(traitlets.Enum(options, options[0]), label, options=options)
 
 
 class _Figure(anywidget.AnyWidget):
-    """A figure has fields, and `values`, which its script computes, too."""
+    """A figure has fields, and `values()`: what is drawn, by the names that its script has."""
 
     fields: ClassVar[dict[str, Any]] = {}  # by name; `Field` in figure.js
 
@@ -106,10 +110,6 @@ class _Figure(anywidget.AnyWidget):
     def state(self) -> Values:
         """Return the arguments that recreate the figure."""
         return {name: getattr(self, name) for name in self.fields}
-
-    def values(self) -> Values:
-        """Return what is drawn, by the names that the script has for it."""
-        raise NotImplementedError
 
     def still(self) -> Path:
         """Return the file with the script's drawing of this state, which `make stills` draws."""
@@ -430,20 +430,19 @@ class Words(_Figure):
     positions = _choice("positions", "off", "on")
 
     def values(self) -> Values:
-        words = self.order.split()
-        weights, outputs = self._attend(words)
+        words = np.array([*_WORDS.values()], dtype=float)
+        order = [[*_WORDS].index(word) for word in self.order.split()]
+        weights, outputs = self._attend(words[order])
         # How far each word's output is from that in the first order, wherever it stands now.
-        _, before = self._attend([*_WORDS])
-        moved = outputs[[words.index(word) for word in _WORDS]]
-        changes = abs(moved - before).max(axis=1)
+        _, before = self._attend(words)
+        changes = abs(outputs[np.argsort(order)] - before).max(axis=1)
         return {"weights": weights, "outputs": outputs, "changes": changes}
 
-    def _attend(self, words: list[str]) -> tuple[Numbers, Numbers]:
-        """Return the weights, (3, 3), and the outputs, (3, 4), of words as x and positions."""
+    def _attend(self, x: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the weights, (3, 3), and the outputs, (3, 4), of words `x`."""
         # Queries, keys and values are the words themselves.
-        x = np.array([_WORDS[word] for word in words], dtype=float)
         if self.positions == "on":
-            x += posenc.sinusoidal_encoding(3, 4, dtype=float)
+            x = x + posenc.sinusoidal_encoding(3, 4, dtype=float)
         weights = np.exp(x @ x.T)
         weights /= weights.sum(axis=1, keepdims=True)
         return weights, weights @ x
