@@ -47,7 +47,7 @@ def committed(path):
     """Return the notebook as it was last committed, or as it is on disk without git."""
     command = ["git", "show", f"HEAD:./{path.name}"]
     shown = subprocess.run(command, cwd=path.parent, capture_output=True)
-    text = shown.stdout.decode() if shown.returncode == 0 else path.read_text("utf-8")
+    text = shown.stdout.decode() or path.read_text("utf-8")
     return nbformat.reads(text, as_version=4)
 
 
@@ -68,10 +68,14 @@ def keep_outputs(fresh, stored):
 
     Of an edited cell the fresh ones stay: a picture that isn't compared would look the same.
     """
-    before = {cell.id: cell for cell in stored.cells if cell.cell_type == "code"}
+    before = {
+        (cell.id, cell.source): cell
+        for cell in stored.cells
+        if cell.cell_type == "code"
+    }
     for cell in fresh.cells:
-        old = before.get(cell.id)
-        if not old or cell.cell_type != "code" or old.source != cell.source:
+        old = before.get((cell.id, cell.source))
+        if not old:
             continue
         if words(old) == words(cell) and not pictures.changed(old, cell.outputs):
             cell.outputs = old.outputs

@@ -102,8 +102,7 @@ def check_rotation(
     x_shape: Sequence[int], seq_dim: int, pairing: str, first: int
 ) -> int:
     """Return which dimension of x holds positions, if the arguments agree."""
-    if pairing != "halves" and pairing != "neighbors":
-        raise ValueError(f"pairing must be 'halves' or 'neighbors', got {pairing!r}")
+    check_choice("pairing", pairing, ("halves", "neighbors"))
     if len(x_shape) < 2:
         shape = tuple(x_shape)
         raise ValueError(f"x must have at least 2 dimensions, got shape {shape}")

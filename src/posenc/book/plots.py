@@ -41,10 +41,6 @@ CONTENDERS = dict(
         strict=True,
     )
 )
-#: Of hands that agree, on a light page and on a dark one.
-AGREE = (PAIRS[4], "#45c9b8")
-#: Of angles and lengths that training never showed.
-UNSEEN = "#d0342c"
 #: Map of values around 0, purple below and orange above.
 DIVERGING: str = STYLE["image.cmap"]
 #: CSS filter of maps; on a page that sets --dark to 1, zero is dark, and hues stay.

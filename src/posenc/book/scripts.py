@@ -62,11 +62,12 @@ def _style(names: Iterable[str]) -> str:
     """Return the style sheets that modules have, and the colors, in one line."""
     files = (FOLDER / f"{name}.css" for name in names)
     style = "".join(file.read_text("utf-8") for file in files if file.exists())
+    # --agree is of hands that agree, --unseen of what training never showed.
     style = f""":host {{
         --query: {plots.COLORS[0]};
         --key: {plots.COLORS[1]};
-        --unseen: {plots.UNSEEN};
-        --agree: light-dark({plots.AGREE[0]}, {plots.AGREE[1]});
+        --agree: light-dark({plots.PAIRS[4]}, #45c9b8);
+        --unseen: #d0342c;
         --map: {plots.DARK_MAP};
     }}
     {style}"""
