@@ -33,21 +33,32 @@ FIGURE = (
 )
 
 
-@pytest.fixture
-def show(visit, tmp_path):
-    """Open a page with figures; the first is `page.figure`."""
+@pytest.fixture(scope="module")
+def desk(visit_all):
+    """One tab for all figures: a new window takes longer than most tests."""
+    return visit_all()
 
-    def show(*kinds, query="", below="", **options):
+
+@pytest.fixture
+def show(desk, visit, tmp_path):
+    """Open a page with figures; the first is `page.figure`. Options ask for a new window."""
+
+    def show(*kinds, query="", below="", width=1280, **options):
         file = tmp_path / "figures.html"
         figures = "".join(map(FIGURE.format, kinds)) + below
         script = live_figures.script(*(KINDS[kind].__name__ for kind in kinds))
         script += text_of("tests/figures.js")
         file.write_text(PAGE.format(script=script, figures=figures), encoding="utf-8")
-        page = visit(file.as_uri() + query, **options)
+        page = visit(**options) if options else desk
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(file.as_uri() + query)
         page.figure = page.locator("posenc-figure").first
         return page
 
-    return show
+    yield show
+    wrong = desk.wrong.copy()
+    desk.wrong.clear()
+    assert wrong == [], "script errors, or requests to other hosts"
 
 
 def state_of(page):
@@ -107,9 +118,9 @@ def test_each_still_picture_is_of_a_state_that_is_shown():
 
 
 @pytest.mark.parametrize("figure", STILLS.values(), ids=repr)
-def test_a_still_picture_is_what_the_script_draws(visit, figure):
+def test_a_still_picture_is_what_the_script_draws(desk, figure):
     """Words and shapes; where they stand depends on the machine's fonts. Else: `make stills`."""
-    fresh = stills.draw(visit(), figure)
+    fresh = stills.draw(desk, figure)
     stored = figure.still().read_text("utf-8")
     for part in r">([^<]+)<", r"<(\w+)", r'"(#\w+|rgb.*?)"':
         assert re.findall(part, fresh) == re.findall(part, stored)
@@ -305,7 +316,9 @@ def test_a_word_changes_places_with_the_one_that_it_is_dropped_on(show):
 
 
 def test_what_is_seen_is_announced_once_it_rests(show):
-    page = show("turning")
+    page = show(
+        "turning", reduced_motion="reduce"
+    )  # a window of its own, for its clock
     said = page.figure.locator(".say")
     spoken = page.figure.locator("[aria-live=polite]")
     expect(spoken).not_to_be_empty()
@@ -377,12 +390,12 @@ def swipe(element, down):
     touch("touchEnd")
 
 
-PHONE = {"width": 390, "height": 500, "has_touch": True, "is_mobile": True}
+PHONE = {"has_touch": True, "is_mobile": True}
 
 
 def test_a_finger_takes_a_word_along_and_else_scrolls_the_page(show):
     """Even if it begins on a figure, as a thumb's often does."""
-    page = show("turning", "heatmap", "switch", **PHONE)
+    page = show("turning", "heatmap", "switch", width=390, **PHONE)
     swipe(page.get_by_label("dog"), 130)  # down to the second row
     wait_until(page, "key === 9")
     assert page.evaluate("scrollY") == 0

@@ -50,7 +50,7 @@ def test_a_notebook_fails_by_what_a_reader_may_see():
         cell = v4.new_code_cell(source, outputs=[stored], execution_count=1)
         notebook.cells.append(cell)
     # Below the root, whose conftest.py pytest then loads, with the hook that compares.
-    with TemporaryDirectory(dir=ROOT / "tests") as folder:
+    with TemporaryDirectory(dir=ROOT) as folder:
         write(notebook, f"{folder}/trial.ipynb")
         said = python("-m", "pytest", folder, "-q", "--color=no").stdout
     for number, message in enumerate(CHANGES, 1):
