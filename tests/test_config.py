@@ -239,6 +239,13 @@ VERDICTS = rows("""
 "model_type": "qwen2", "use_sliding_window": null
     → RoPE in some or all layers, base 10,000: use_sliding_window must be true or false, got null
 "model_type": "llama", "layer_types": "full" → RoPE in some or all layers, base 10,000: layer_
+"model_type": "mistral", "sliding_window": null → all 4 layers, base 10,000: nothing wrong
+"model_type": "llama", "use_sliding_window": false, "sliding_window": 9 → : nothing wrong
+"model_type": "llama4_text", "attention_chunk_size": null
+    → RoPE in 3 of 4 layers (all layers), base 10,000, and no encoding in 1 of 4 layers (all
+"model_type": "nemotron_h", "layer_types": null → No encoding in 1 of 4 layers (full_attention)
+"model_type": "llama", "rope_local_base_freq": 5, "full_attn_layers": [1], "sliding_window": 9
+    → this: rope_local_base_freq, full_attn_layers, sliding_window; RoPE
 "model_type": "gemma2", "num_hidden_layers": null
     → RoPE in full_attention, base 10,000, and RoPE in sliding_attention, base 10,000 (by default:
 "model_type": "gemma3_text", "rope_parameters": {"full_attention": {"theta": 9}, "factor": 8}

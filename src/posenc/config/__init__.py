@@ -129,7 +129,7 @@ def read_model(file: Fields, model_type: str) -> Positions:
     known = [start_and_end for start_and_end in lengths if start_and_end[0]]
     start, end = known[0] if known else (original, limit)
     mappings = [fields, *(kind.rope for kind in kinds)]
-    unread = unread_fields(mappings)
+    unread = unread_fields(*mappings)
     if unread and not entry.code:  # the fields that aren't read may tell layers apart
         layers = tuple(map(narrowed, layers))
     problems = [*dict.fromkeys(problem for m in mappings for problem in m.wrong())]

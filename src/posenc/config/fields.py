@@ -1,4 +1,7 @@
-"""Two tables to edit by hand, and the fields of a file, which `Fields` checks by them."""
+"""Two tables to edit by hand, and the fields of a file, which `Fields` checks by them.
+
+A type of model is an entry of types.toml; a field is a line of [fields] in fields.toml.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,8 @@ class Fields:
     - None if what the file has is invalid: then whatever needs the field is unknown.
 
     Who asks for a field uses it: it is told if it is invalid, or a default. Fields that nobody uses
-    are told as not read. How often one asks, and in which order, changes nothing.
+    are told as not read. How often one asks, and in which order, changes nothing. `values[name]` is
+    the same, and uses nothing.
     """
 
     def __init__(
@@ -161,7 +165,7 @@ class Fields:
         self.used.add(name)
         return self.values[name]
 
-    # The next three use a field that the file has; a default isn't used.
+    # The next three use a field if the file has it, and no default.
 
     def says(self, name: str) -> bool:
         """Whether the file has anything but null in a field."""

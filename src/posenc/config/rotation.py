@@ -41,11 +41,13 @@ def describe(kind: Kind) -> tuple[Layers, Lengths]:
     if entry.note:
         fields.remarks.append(entry.note)
     pairing = entry.pairing or PAIRINGS.get(fields["rope_interleave"])
-    has_norm = not (fields["use_qk_norm"] is False or fields.is_invalid("use_qk_norm"))
+    norm = entry.norm or None
+    if fields["use_qk_norm"] is False or fields.is_invalid("use_qk_norm"):
+        norm = None
     layers = replace(
         with_axes(kind, with_widths(kind, layers)),
         pairing=pairing,
-        norm=(has_norm and entry.norm) or None,
+        norm=norm,
         base=base(kind),
     )
     # What a scaling makes of the frequencies needs the base and the widths above.
@@ -112,13 +114,14 @@ def width_of_head(kind: Kind) -> int | None:
 
 
 def turning_by_share(kind: Kind, width: int | None) -> int | None:
-    """Return how many dimensions turn: by the share of the mapping, or else of the file.
+    """Return how many dimensions turn.
 
-    A number counts less than these, and more than the class's share. Without all, all turn.
+    What counts is, in this order: the share of the mapping, of the file, a number, the share of the
+    class. Without these, all turn.
     """
     fields, rope = kind.fields, kind.rope
     source = rope if rope[SHARE] or rope.is_invalid(SHARE) else fields
-    if source is fields and not fields.says(SHARE):
+    if source is fields and not fields.says(SHARE):  # no share but the class's
         number: int | None = fields["rotary_dim"]
         if number or fields.is_invalid("rotary_dim"):
             return number
@@ -154,7 +157,7 @@ def with_axes(kind: Kind, layers: Layers) -> Layers:
 
 
 def base(kind: Kind) -> float | None:
-    """Return the base: the mapping's, or else the file's or the class's for such layers."""
+    """Return the base: the mapping's, or else the file's, or else the class's."""
     name, source = "rope_theta", kind.rope
     if name not in {*source.spelled, *source.defaults}:
         source = kind.fields

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from textwrap import indent
 from typing import Any
@@ -47,14 +46,13 @@ class Positions:
     def __str__(self) -> str:
         """Format everything for people, with the verdict and the warnings first."""
         lines = [self.verdict, *(f"Warning: {warning}" for warning in self.warnings)]
-        for name in (
-            "model_type",
-            "code",
-            "length_before_scaling",
-            "intended_length",
-            "limit",
-        ):
-            lines.append(f"{name.replace('_', ' ')}: {shown(getattr(self, name))}")
+        lines += [
+            f"model type: {shown(self.model_type)}",
+            f"code: {shown(self.code)}",
+            f"length before scaling: {shown(self.length_before_scaling)}",
+            f"intended length: {shown(self.intended_length)}",
+            f"limit: {shown(self.limit)}",
+        ]
         # Of a type that isn't known, each line is a suggestion, and says so.
         begin = "" if self.code else "the fields suggest "
         lines += [f"\n{indent(str(layers), begin)}" for layers in self.layers]
@@ -62,7 +60,7 @@ class Positions:
         return "\n".join(lines)
 
 
-def unread_fields(mappings: Iterable[Fields]) -> list[str]:
+def unread_fields(*mappings: Fields) -> list[str]:
     """Return the fields that, by their names, speak of positions, and weren't used."""
     unread = {}  # a set that keeps its order
     for fields in mappings:
