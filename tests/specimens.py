@@ -319,6 +319,18 @@ class KeptProduct(recall.Rotary):
         return rotate_pairs(x, turns=(angles.cos(), angles.sin()))
 
 
+class Numbered(nn.Module):
+    """Its first buffer has whole numbers, which tell no width."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("numbers", torch.arange(512))
+        self.register_buffer("omega", torch.tensor(OMEGA).float())
+
+    def forward(self, x, positions):
+        return rotate_pairs(x, positions, frequencies=self.omega)
+
+
 add_all(
     "rotary",
     {
@@ -395,7 +407,8 @@ WITH_THEIR_LAW = {
 for says, subject in WITH_THEIR_LAW.items():
     add("rotary", says, subject, laws=[says.partition(":")[0]])
 OF_ITS_WIDTH = "right: of the width of its buffer"
-add("rotary", OF_ITS_WIDTH, recall.Rotary(), laws=["shape", "values", "far"])
+for module in (recall.Rotary(), Numbered()):
+    add("rotary", OF_ITS_WIDTH, module, laws=["shape", "values", "far"])
 
 
 # Biases

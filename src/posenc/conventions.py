@@ -231,13 +231,14 @@ class EncodingCall(NamedTuple):
         firsts = self.stretch * angles
         seconds = firsts if seconds is None else self.stretch * seconds
         a, b = (self.x[..., pair] for pair in self.pairs)
-        if not self.convention.rotary:
-            sine, cosine = self.factor * np.sin(firsts), self.factor * np.cos(seconds)
-            return self.placed(self.carried * a + sine, self.carried * b + cosine)
-        # (a, b) turns by the angle, counterclockwise.
-        a, b = self.factor * a, self.factor * b
-        one = a * np.cos(firsts) - b * np.sin(firsts)
-        return self.placed(one, b * np.cos(seconds) + a * np.sin(seconds))
+        if self.convention.rotary:
+            # (a, b) turns by the angle, counterclockwise.
+            one = a * np.cos(firsts) - b * np.sin(firsts)
+            two = b * np.cos(seconds) + a * np.sin(seconds)
+            return self.placed(self.factor * one, self.factor * two)
+        one = self.carried * a + self.factor * np.sin(firsts)
+        two = self.carried * b + self.factor * np.cos(seconds)
+        return self.placed(one, two)
 
     def placed(self, one: Floats, two: Floats) -> Floats:
         """Return the result that has these entries in each pair."""

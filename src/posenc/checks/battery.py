@@ -164,12 +164,12 @@ def far(subject: Encoding) -> Trials:
 
 def axes(subject: Encoding) -> Trials:
     """Give another coordinate along each axis."""
-    if subject.axes == 1:
+    if subject.count_of_axes == 1:
         raise Skip("for several coordinates, pass frequencies of shape (axes, pairs)")
     x = subject.draw((), 12)
     call: EncodingCall = subject.compare(x, range(12)).call
     # (rows, axes)
-    places = np.random.default_rng(SEED).integers(1, 256, (12, subject.axes))
+    places = np.random.default_rng(SEED).integers(1, 256, (12, subject.count_of_axes))
     out = floats(user(subject.module, subject.array(x), subject.places(places)))
     # (axes, rows)
     k = call.convention.counted(places.T)

@@ -104,14 +104,14 @@ class Encoding(Code):
         self.factor = check_real("attention_factor", attention_factor, positive=True)
         self.declared_convention = convention_of(convention, self.turns)
         self.frequencies = of_axes(frequencies)
-        self.axes, self.pairs = self.frequencies.shape
-        self.is_declared = bool(base or self.declared_convention or self.pairs)
+        self.count_of_axes, self.declared_pairs = self.frequencies.shape
+        self.is_declared = bool(base or self.declared_convention or self.declared_pairs)
         self.learned = learned
         if learned and (self.is_declared or self.turns):
             raise ValueError("learned must not be given with what is of sinusoids")
         if widths is None:
             widths = self.widths_of(subject) if hasattr(subject, "training") else []
-        usual = [2 * self.pairs] if self.pairs else [16, 24]
+        usual = [2 * self.declared_pairs] if self.declared_pairs else [16, 24]
         # A single width is taken, too.
         taken = [check_d_model(width) for width in np.ravel(widths)] or usual
         self.check_widths(taken)
@@ -137,9 +137,9 @@ class Encoding(Code):
         most = len(known.encoding(np.zeros((1, widths[0])), [0]).powers)
         # Of a rotation, a part may turn.
         part = self.turns and not self.declared_convention
-        fits = len(widths) == 1 and (0 if part else most) <= self.pairs <= most
-        if self.pairs and not fits:
-            rule = f"must be one that frequencies of {self.pairs} pairs fit"
+        fits = len(widths) == 1 and (0 if part else most) <= self.declared_pairs <= most
+        if self.declared_pairs and not fits:
+            rule = f"must be one that frequencies of {self.declared_pairs} pairs fit"
             raise ValueError(f"widths {rule}; got {widths}")
 
     # What calls of the code tell. Each is found out when a law first asks for it, since the code
@@ -221,10 +221,10 @@ class Encoding(Code):
 
     # Which convention it has. Until that is known, calls are compared with one that is passed on.
 
-    def likely(self, bases: list[float], pairs: int) -> list[Convention]:
-        """Return conventions, usual ones first, of which so many pairs turn, if that isn't 0."""
+    def likely(self, bases: list[float], declared_pairs: int) -> list[Convention]:
+        """Return conventions, usual ones first, if so many pairs turn; 0 is not to say."""
         x, _, out, _ = self.sequences[-1]
-        found = rotations(x, out, pairs) if self.turns else tables()
+        found = rotations(x, out, declared_pairs) if self.turns else tables()
         return [replace(one, base=base) for base in bases for one in found]
 
     def share(self, convention: Convention) -> float:
@@ -237,7 +237,7 @@ class Encoding(Code):
         """The declared convention, or the one recognized, if there is one."""
         if self.declared_convention:
             return self.declared_convention
-        likely = self.likely(self.bases, self.pairs)
+        likely = self.likely(self.bases, self.declared_pairs)
         return next((one for one in likely if self.share(one) >= NINE_TENTHS), None)
 
     @cached_property
@@ -250,7 +250,7 @@ class Encoding(Code):
             raise Skip(OTHER_KIND)
         if self.convention:
             return self.convention
-        some = self.likely(self.bases, self.pairs)[:SOME]
+        some = self.likely(self.bases, self.declared_pairs)[:SOME]
         for one in some + [replace(some[0], base=base) for base in self.bases]:
             if causes.causes(known(self.kind), self.compare_with(one, self.usual)):
                 return one
@@ -266,7 +266,7 @@ class Encoding(Code):
         if self.other_kind:
             return None, LEARNED
         text = f"{'compared with' if self.convention else UNKNOWN} {self.nearest}"
-        if self.pairs:
+        if self.declared_pairs:
             text += ", but at the declared frequencies"
         if not self.declared_convention and self.nearest.extent != "whole":
             text += PAIRED
@@ -287,7 +287,7 @@ class Encoding(Code):
             k = k.reshape(len(k), *[1] * (x.ndim - 3), -1)
         call = convention.encoding(x, np.broadcast_to(k, x.shape[:-1]))
         call = call._replace(factor=self.factor, carried=self.carried)
-        if self.pairs:
+        if self.declared_pairs:
             # Coordinates of several axes are equal, so that their frequencies add up.
             call = call._replace(frequencies=self.frequencies.sum(axis=0))
         # (seq_len, width), (batch, seq_len, width) or (batch, heads, seq_len, width)
@@ -314,6 +314,7 @@ class Encoding(Code):
         # Of results that are rounded to a half type, calls in other types say nothing.
         if calls[0].unit <= UNIT:
             calls = self.compare_with(self.nearest, self.usual) + calls
+        # What is followed instead of what is declared, at its own frequencies
         others = self.likely(BASES, 0) if self.is_declared else []
         found = causes.explain(calls, self.kind, others)
         return found or ("" if self.convention else NO_CAUSE + MEANT)

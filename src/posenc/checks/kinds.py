@@ -116,8 +116,8 @@ class Rotation(Encoding):
 
     def raw(self, module: Any, x: Any, positions: Any) -> Any:
         """Call the function; each of several axes gets the same coordinate."""
-        if self.axes > 1:
-            positions = self.library.stack([positions] * self.axes, -1)
+        if self.count_of_axes > 1:
+            positions = self.library.stack([positions] * self.count_of_axes, -1)
         if self.place and self.place.kind is Parameter.KEYWORD_ONLY:
             return user(module, x, **{self.place.name: positions})
         return user(module, x, positions)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 
@@ -16,31 +15,38 @@ BASES += [8e6, 1.5e5, 1.6e5, 2.5e5, 5e4, 4e4, 3e4, 2e4]
 
 def tables() -> list[Convention]:
     """Return conventions of tables, of one base; those that differ in columns alone come first."""
-    known = [table for table in KNOWN.values() if not table.rotary]
-    starts = product(RULES, (0, 1, 2), LAYOUTS)
-    return [Convention(layout, rule, first=k) for rule, k, layout in starts] + known
+    usual = [
+        Convention(layout, rule, first=first)
+        for rule in RULES
+        for first in (0, 1, 2)
+        for layout in LAYOUTS
+    ]
+    return usual + [known for known in KNOWN.values() if not known.rotary]
 
 
-def rotations(x: Floats, out: Floats, pairs: int) -> list[Convention]:
+def rotations(x: Floats, out: Floats, declared_pairs: int) -> list[Convention]:
     """Return rotations of the dimensions that turn, in all layouts, and both ways, of one base.
 
     Parameters
     ----------
     x, out : ndarray, shape (seq_len, width)
         What was turned, and what became of it.
-    pairs : int
+    declared_pairs : int
         How many are known to turn, or 0.
     """
     moving = np.flatnonzero((out != x).any(axis=0))
     width = x.shape[-1]
-    turning = 2 * pairs or len(moving)
+    turning = 2 * declared_pairs or len(moving)
     # A fault may keep pairs from turning, so that the whole is likely, too, unless it is declared.
-    extents = [] if 0 < 2 * pairs < width else [Convention("halves")]
+    extents = [] if 0 < 2 * declared_pairs < width else [Convention("halves")]
     if 0 < turning < width:
         # If the first of 8 to 15 isn't seen to move, 4 declared pairs still start at 8 of 16.
         start = min([*moving[:1], width - turning]) / width
         part = Convention(
-            "halves", extent="partial", share=turning / width, start=start
+            "halves",
+            extent="partial",
+            share=turning / width,
+            start=start,
         )
         across = [] if start else [replace(part, extent="proportional")]
         extents = [part, *across, *extents]
