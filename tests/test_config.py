@@ -11,7 +11,7 @@ from reading import rows, text_of
 
 from posenc.config import read_config
 from posenc.config.__main__ import main
-from posenc.config.fields import WORDS
+from posenc.config.fields import TYPES, WORDS
 from posenc.config.verdict import SUGGESTED
 
 RELEASED = json.loads(text_of("notebooks/data/released.json"))
@@ -246,6 +246,8 @@ VERDICTS = rows("""
 "model_type": "nemotron_h", "layer_types": null → No encoding in 1 of 4 layers (full_attention)
 "model_type": "llama", "rope_local_base_freq": 5, "full_attn_layers": [1], "sliding_window": 9
     → this: rope_local_base_freq, full_attn_layers, sliding_window; RoPE
+"model_type": "nemotron_h", "num_hidden_layers": 6
+    → No encoding in full_attention, and no attention in linear_attention, and no attention in mlp
 "model_type": "gemma2", "num_hidden_layers": null
     → RoPE in full_attention, base 10,000, and RoPE in sliding_attention, base 10,000 (by default:
 "model_type": "gemma3_text", "rope_parameters": {"full_attention": {"theta": 9}, "factor": 8}
@@ -302,6 +304,13 @@ def test_a_part_for_images_is_read_like_the_text():
     verdict = parts["vision_cfg"].verdict
     assert "may change this: vision_cfg.intp_freq;" in verdict
     assert "RoPE in some or all layers" in verdict
+
+
+@pytest.mark.parametrize("model_type", TYPES)
+def test_a_file_may_leave_all_to_its_type(model_type):
+    reading = read_config({"model_type": model_type})
+    assert reading.layers[0].where
+    assert "must be" not in reading.verdict
 
 
 def test_what_is_wrong_outside_is_told_of_the_text():

@@ -138,17 +138,15 @@ class Fields:
         """Return the value of a field, and note what is wrong with it."""
         spellings = [] if name in self.hidden else SPELLINGS[name]
         present = [spelling for spelling in spellings if spelling in self.content]
-        if not present:
-            return self.defaults.get(name)
-        # Files of two programs may have one field in two spellings, one of them null.
-        spelling = min(present, key=lambda x: self.content[x] is None)
-        self.spelled[name] = spelling
-        value = self.content[spelling]
+        value = self.defaults.get(name)  # which may be too short for the file's layers
+        if present:
+            # Files of two programs may have one field in two spellings, one of them null.
+            spelling = min(present, key=lambda x: self.content[x] is None)
+            self.spelled[name] = spelling
+            value = self.content[spelling]
         layers = self.values.get("num_hidden_layers") or 0
-        if value is None:
-            is_right = name not in self.defaults or name in WORDS["null_is_none"]
-        else:
-            is_right = is_fit(value, rule, layers)
+        may_be_null = name not in self.defaults or name in WORDS["null_is_none"]
+        is_right = may_be_null if value is None else is_fit(value, rule, layers)
         if is_right:
             return value
         got = "null" if value is None else shown(repr(value)[:60])
@@ -180,7 +178,7 @@ class Fields:
 
     def is_invalid(self, *names: str) -> bool:
         """Whether one of these fields is invalid."""
-        self.used |= self.spelled.keys() & names
+        self.used |= {*self.spelled, *self.invalid} & {*names}
         return not self.invalid.keys().isdisjoint(names)
 
     def inside(self, name: str) -> Fields:
