@@ -163,10 +163,6 @@ class Layer(nn.Module):
         return self.add(x, rows.to(x.dtype))
 
 
-def on_the_cpu(x, rows):
-    return torch.zeros(x.shape) if x.is_meta else x + rows
-
-
 class Trained(Layer):
     def __init__(self, d_model=16):
         super().__init__(d_model)
@@ -228,8 +224,6 @@ ADDING = {
 }
 for says, function in ADDING.items():
     add("module", says, partial(Layer, add=function))
-BEHIND = partial(Layer, add=on_the_cpu)
-add("module", "device: stays behind", BEHIND, laws=["device"])
 add("module", "right: of width 2", Layer, widths=[2])
 
 
@@ -342,7 +336,6 @@ add_all(
         "right: by name": lambda x, *, positions: rotate_pairs(x, positions),
         "right: cut off": lambda x, p: rotate_pairs(x, p.floor()),
         "shape: lambda x, positions: rotate(x, -x)[0]": both,
-        "half: float64 for float16": in_numpy,
         "values: swapped power": swapped_power,
         "values: each is the one before it and -0.1": lambda x, p: rotate_pairs(
             x, p, frequencies=1 - np.arange(x.shape[-1] // 2) / 10
@@ -368,6 +361,7 @@ add_all(
         ),
     },
 )
+add("rotary", "half: float64 for float16", in_numpy, widths=[16])
 for extent in ("partial", "proportional"):
     for pairing in ("halves", "neighbors"):
         add("rotary", f"right: {extent}, {pairing}", part(extent, pairing, 0.25))
@@ -451,7 +445,7 @@ far_off = lambda n: buckets(n) + (abs(offsets(n)) > 128)  # noqa: E731
 add("bias", "values: no known fault", far_off, **T5)
 TRANSPOSED = "values: 1, 1 times the right one's transpose"
 add("bias", TRANSPOSED, lambda n: buckets(n).swapaxes(1, 2), **T5)
-add("bias", "start: no known fault", lambda n: -abs(offsets(n)) / n, **ANY)
+add("bias", "start: it is 2.667 times", lambda n: -abs(offsets(n)) / n, **ANY)
 ROOTS = lambda n: -np.sqrt(np.outer(range(n), range(n)))  # noqa: E731
 add("bias", "offset: shifted by one", ROOTS, **ANY)
 add_all(
@@ -553,6 +547,7 @@ add_all(
         "right: absolute": ABSOLUTE,
         "padded: positions ignored": Pair(without_positions),
         "steps: no known fault": AHEAD,
+        "causal: later words are seen": AHEAD,
         "steps: begin at positions [2, 3, 4, 5, 6], after [1, 2, 3, 4, 5] tokens": OFF_BY_ONE,
         "steps: begin at positions [6, 6, 6, 6, 6], after [7, 8, 9, 10, 11] tokens": counting_up(
             lambda n, more: min(n, 6)

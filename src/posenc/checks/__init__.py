@@ -78,13 +78,13 @@ def check(
     # Arguments are checked before anything is called.
     chosen, probe = choose(kind, laws), make(subject, **options)
     probe.prepare()
-    report = Report(name_of(subject), kind, rows=tuple(judge_all(probe, chosen)))
-    if report.of_status("internal"):
-        return report
-    with suppress(Broken, Raised):  # the code is called, if no law did that
-        convention, about = probe.described()
-        return replace(report, convention=convention, about=about)
-    return report
+    rows = tuple(judge_all(probe, chosen))
+    convention, about = None, ""
+    # What failed in a law would fail again here.
+    if all(row.status != "internal" for row in rows):
+        with suppress(Broken, Raised):
+            convention, about = probe.described()
+    return Report(name_of(subject), kind, rows, convention, about)
 
 
 def options_of(make: type) -> list[str]:
@@ -113,8 +113,8 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
         Radians per position of each pair, if they aren't powers of a base.
     widths : sequence of int
         Even widths to test, by default 16 and 24. Two of them tell d/2 from d/2 - 1 in the
-        exponent. Widths that a rotation refuses are skipped; a layer has its own. Frequencies have
-        one width, twice their number, or of a rotation of which a part turns a greater one.
+        exponent. A rotation that is made for one width needs that; a layer has its own. Frequencies
+        have one width, twice their number, or of a rotation of which a part turns a greater one.
     longest : int
         Number of rows to compare with exact values, by default 131,073, and in a wide table, or
         layer that counts by itself, two million entries; or the half of it, the quarter, …, that is
@@ -125,8 +125,7 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
         Whether it is another kind of table, which isn't compared with sinusoids. By default, that
         is recognized.
     laws : iterable of str, optional
-        Names of the laws to test, from those that `laws_of` lists; by default all but `meta` and
-        `device`.
+        Names of the laws to test, from those that `laws_of` lists; by default all but `meta`.
 
     Notes
     -----
@@ -210,7 +209,7 @@ def check_decoder(
 ) -> Report:
     """Check a small decoder: whole texts, steps, chunks, padding and packing.
 
-    A model with random weights, two layers and a vocabulary of about ten tokens is enough.
+    A model with random weights, two layers and a vocabulary of eight tokens is enough.
 
     Parameters
     ----------
@@ -222,10 +221,9 @@ def check_decoder(
     step : callable, optional
         ``step(tokens, cache)`` continues from a cache, None at first, and returns the scores of
         these tokens and the new cache. It may have arguments for ``positions`` and ``mask``.
-    vocabulary, length : int, optional
-        The tokens are 1, …, vocabulary - 1, and 0 is padding: 8 by default, at least 3. The texts
-        have `length` tokens, by default 24, at least 12: more than an attention window or a table
-        has, to test beyond it.
+    length : int, optional
+        How many tokens a text has, by default 24, at least 12: more than an attention window or a
+        table has, to test beyond it. The tokens are 1 to 7, and 0 is padding.
     **options
         `laws`, as for `check_table`.
     """

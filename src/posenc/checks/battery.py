@@ -38,8 +38,8 @@ from posenc.conventions import UNIT, EncodingCall
 #   rows, limit                 how many positions most laws look at, and the code takes
 #   widths, table               widths that the code takes; all rows at the first
 #   free                        whether a call takes any positions, or counts by itself
-#   module, make(width)         what is called at the first width: a torch module, or a function;
-#                               and one that wasn't called yet
+#   module                      what is called at the first width: a torch module, or a function
+#   make(width)                 the same, with nothing kept from other calls
 #   result(array, positions)    the result for an array of the library, unchecked
 
 
@@ -92,6 +92,12 @@ def unique(subject: Encoding) -> None:
 
 # The same rows in other calls
 
+STARTS = (
+    [1, 2, 3, 4],
+    range(40, 60),
+    [9, 3, 12, 5],
+    [200, 0, 0, 7],
+)
 BATCHES = (  # axes in front, and the length; faults may begin at eight heads or four sequences
     ((1, 1), 4),
     ((3, 8), 5),
@@ -112,7 +118,7 @@ def at(subject: Encoding, lead: tuple[int, ...], positions: Any) -> Trial:
 
 def start(subject: Encoding) -> Trials:
     """Begin and end elsewhere, and jump."""
-    for positions in ([1, 2, 3, 4], range(40, 60), [9, 3, 12, 5], [200, 0, 0, 7]):
+    for positions in STARTS:
         yield at(subject, (), positions)
 
 
@@ -292,6 +298,18 @@ def inference(subject: Encoding) -> None:
 # Moves of modules
 
 
+def state(subject: Encoding) -> Trials:
+    """Load a copy."""
+    yield refilled(subject, module_of(subject))
+
+
+def meta(subject: Encoding) -> Trials:
+    """Load a copy that was emptied, as a move away from meta does."""
+    module = user(module_of(subject).to, "meta")
+    # By `_apply`, as `to_empty` does, since some code fills tensors there
+    yield refilled(subject, user(module._apply, emptied))
+
+
 def emptied(tensor: Any) -> Any:
     """Return a tensor of NaN, or -1, as fresh memory may have, on the CPU."""
     number = math.nan if tensor.is_floating_point() else -1
@@ -299,7 +317,7 @@ def emptied(tensor: Any) -> Any:
 
 
 def refilled(subject: Encoding, module: Any) -> Trial:
-    """Fill a module as frameworks do: by `reset_parameters`, and then by the state."""
+    """Fill a module as frameworks do, by `reset_parameters` and by the state, and compare it."""
     for part in module.modules():
         if hasattr(part, "reset_parameters"):
             user(part.reset_parameters)
@@ -308,35 +326,3 @@ def refilled(subject: Encoding, module: Any) -> Trial:
     meant = subject.call(x, positions)
     given = subject.call(x, positions, module, finite=False)
     return Trial("the copy", given, meant, 4 * subject.unit * (1 + np.abs(meant)))
-
-
-def state(subject: Encoding) -> Trials:
-    """Empty what is in the state; what isn't stays, since there may be no code to fill it."""
-    module = module_of(subject)
-    for saved in user(module.state_dict).values():
-        if subject.library.is_tensor(saved):
-            saved.copy_(emptied(saved))
-    yield refilled(subject, module)
-
-
-def meta(subject: Encoding) -> Trials:
-    """Empty all, as a move away from meta does."""
-    module = module_of(subject)
-    # By `_apply`, as `to_empty` does, since some code fills tensors there
-    user(module.to("meta")._apply, emptied)
-    yield refilled(subject, module)
-
-
-def device(subject: Encoding) -> None:
-    """Move to torch's device meta."""
-    torch_of(subject)
-    x, positions = some(subject)
-    module, places = fresh(subject), subject.places(positions)
-    if hasattr(module, "to"):
-        module = user(module.to, "meta")
-    # A layer's are looked at, which those on meta can't be.
-    if subject.kind == "rotary":
-        places = places.to("meta")
-    out = subject.raw(module, subject.array(x).to("meta"), places)
-    if not getattr(out, "is_meta", False):
-        raise Broken("the result isn't on meta")

@@ -78,8 +78,6 @@ class Bias(Subject):
         """
         failing = next(trial for trial in trials if trial.worst > 1)
         given, right = failing.given, failing.meant
-        if right.shape[1] < LENGTH:  # of other laws than `values`
-            return ""
         # 1 where a key comes after its query
         later = np.triu(np.ones(right.shape), 1)
         bases = {

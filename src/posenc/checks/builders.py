@@ -16,12 +16,34 @@ COUNT = (
     "meant, pass a function as right="
 )
 # By what is expected: what is given, and the right ids
-MASK = np.array([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])  # 0 is padding
-SEGMENTS = np.array([[0, 0, 0, 1, 2], [0, 1, 1, 1, 1]])  # which text a token is of
+MASK = np.array(  # 0 is padding
+    [
+        [0, 0, 1, 1, 1],
+        [1, 1, 1, 1, 1],
+    ]
+)
+LEFT_PADDED = np.array(
+    [
+        [0, 0, 0, 1, 2],
+        [0, 1, 2, 3, 4],
+    ]
+)
+SEGMENTS = np.array(  # which text of its row a token is of
+    [
+        [0, 0, 0, 1, 2],
+        [0, 1, 1, 1, 1],
+    ]
+)
+PACKED = np.array(
+    [
+        [0, 1, 2, 0, 0],
+        [0, 0, 1, 2, 3],
+    ]
+)
 SIZES = np.array([2, 3, 4])  # how many frames, rows and columns there are
 BUILT = {
-    "left padding": (MASK, np.array([[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]])),
-    "packing": (SEGMENTS, np.array([[0, 1, 2, 0, 0], [0, 0, 1, 2, 3]])),
+    "left padding": (MASK, LEFT_PADDED),
+    "packing": (SEGMENTS, PACKED),
     "images": (SIZES, np.indices((2, 3, 4)).reshape(3, -1)),
 }
 

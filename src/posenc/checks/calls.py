@@ -51,10 +51,8 @@ class Code(Subject):
         self.made: Any = cache(self.make)
 
     def prepare(self) -> None:
-        """Find the library; drop widths that the code refuses, unless it refuses all."""
+        """Find the library."""
         self.find_library(partial(self.plain, self.widths[0]))
-        taken = [one for one in self.widths if self.accepts(partial(self.plain, one))]
-        self.widths = taken or self.widths[:1]
 
     def make(self, width: int) -> Any:
         """Return what is called: the subject, or what a class makes, in evaluation mode."""

@@ -28,6 +28,7 @@ from posenc.checks.trials import (
 from posenc.conventions import UNIT, Floats
 
 TEXTS = 5  # a fault may begin at four
+VOCABULARY = 8  # its first token, 0, is padding
 IGNORED = {
     "mask": "padding seen: it is attended to; pass the mask on",
     "segments": "packed texts seen: they attend to each other; mask them",
@@ -58,14 +59,11 @@ class Decoder(Subject):
     kind = "decoder"
     usage = "`full(tokens)`, or `step(tokens, cache)`"
 
-    def __init__(
-        self, full: Any, step: Any = None, vocabulary: int = 8, length: int = 24
-    ) -> None:
+    def __init__(self, full: Any, step: Any = None, length: int = 24) -> None:
         super().__init__(full)
         self.step, self.length = step, check_int("length", length, minimum=12)
-        most = check_int("vocabulary", vocabulary, minimum=3)
         random = np.random.default_rng(SEED)
-        self.tokens: Any = random.integers(1, most, (TEXTS, self.length))
+        self.tokens: Any = random.integers(1, VOCABULARY, (TEXTS, self.length))
 
     def prepare(self) -> None:
         """Find the library."""
@@ -134,9 +132,9 @@ class Decoder(Subject):
         tokens = self.tokens[text, word] * shown
         return Text(tokens, self.alone[text, word], shown, arguments)
 
-    def unchanged(self, count: int = TEXTS) -> Text:
-        """Return the first so many texts."""
-        row, k = np.indices((count, self.length))
+    def unchanged(self, count: int = TEXTS, length: int = 0) -> Text:
+        """Return the first texts, so many, and of each the first words, or all."""
+        row, k = np.indices((count, length or self.length))
         return self.arranged(row, k, k >= 0)
 
     def left_padded(self) -> Text:
@@ -219,7 +217,7 @@ class Decoder(Subject):
 def in_shape(made: Any, tokens: Any) -> Floats:
     """Return scores in float64; those of padding may be NaN."""
     scores = floats(made, finite=False)
-    if scores.ndim != 3 or scores.shape[:2] != tokens.shape:
+    if scores.ndim != 3 or scores.shape[:2] != tokens.shape or not scores.size:
         raise Broken(f"shape {scores.shape} for tokens of {tokens.shape}")
     return scores
 
@@ -244,11 +242,14 @@ def batch(decoder: Decoder) -> Trials:
     yield decoder.compare(decoder.unchanged())
 
 
+def causal(decoder: Decoder) -> Trials:
+    """Read the first half of each text alone."""
+    yield decoder.compare(decoder.unchanged(length=decoder.length // 2))
+
+
 def steps(decoder: Decoder) -> Trials:
-    """Read one text, and all at once."""
-    for count in (1, TEXTS):
-        text = decoder.unchanged(count)
-        yield decoder.compare(text, range(1, decoder.length))
+    """Read all at once, one token a call."""
+    yield decoder.compare(decoder.unchanged(), range(1, decoder.length))
 
 
 def chunks(decoder: Decoder) -> Trials:

@@ -43,7 +43,9 @@ ADDED, CALLED = ("table", "module"), ("module", "rotary")
 ALL = ("table", *CALLED)
 BIAS, DECODER = ("bias",), ("decoder",)
 ROOTS = ("shape", "repeat", "values")  # while one is broken, other laws say little
-ON_REQUEST = ("meta", "device")  # rarely asked
+ON_REQUEST = (
+    "meta",
+)  # what isn't in the state is lost there, which most code needs no more
 TAU = "tau = 2u + u |theta| (3 |ln omega| + 5), and what products and sums add"
 IN_UNIT = f"{TAU}, with the type's u for the entry, float32's for the angle"
 SPREAD = (
@@ -137,16 +139,16 @@ LAWS = (
     Law(
         battery.state,
         CALLED,
-        "loaded into an empty copy, it gives the same",
+        "reset, and loaded into a copy, it gives the same",
         "4u",
         UNFILLED,
     ),
-    Law(battery.meta, CALLED, "loaded into a copy made on meta, too", "4u", UNFILLED),
     Law(
-        battery.device,
+        battery.meta,
         CALLED,
-        "the result has the device of the input",
-        cure="a tensor stays behind: register it as a buffer, or make it on `x.device`",
+        "loaded into a copy made on meta, it gives the same",
+        "4u",
+        UNFILLED,
     ),
     # Biases
     Law(
@@ -201,6 +203,13 @@ LAWS = (
         DECODER,
         "each text in a batch gets the same scores as alone",
         SPREAD,
+    ),
+    Law(
+        decoders.causal,
+        DECODER,
+        "words that follow, and how many, don't change a token's scores",
+        SPREAD,
+        "later words are seen, or positions are scaled by the length of the text",
     ),
     Law(
         decoders.steps,

@@ -59,12 +59,6 @@ class Subject:
     def prepare(self) -> None:
         """Call the code for the first time; what it tells is kept for the laws."""
 
-    def accepts(self, call: Callable[[], Any]) -> bool:
-        """Whether a call takes arrays of the library, and returns one of it."""
-        with suppress(Raised):
-            return hasattr(call(), "detach") == (self.library is not np)
-        return False
-
     def find_library(self, call: Callable[[], Any]) -> None:
         """Set the library: torch if a call takes and returns its tensors; or numpy."""
         # Tensors go first: code that caches tables would otherwise cache numpy's. If neither is
@@ -72,8 +66,9 @@ class Subject:
         torch = sys.modules.get("torch", np)
         for library in (torch, np):
             self.library = library
-            if self.accepts(call):
-                return
+            with suppress(Raised):
+                if hasattr(call(), "detach") == (library is not np):
+                    return
         self.library = torch
 
     def array(self, x: Any, dtype: str = "float32") -> Any:
