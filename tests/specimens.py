@@ -187,6 +187,14 @@ class Indexed(Layer):
 
 
 class PositionsRequired(Layer):
+    """Its first buffer has whole numbers, which tell no width."""
+
+    def __init__(self):
+        super().__init__()
+        rows = self._buffers.pop("pe")
+        self.register_buffer("numbers", torch.arange(512)[None])
+        self.register_buffer("pe", rows)
+
     def forward(self, x, position_ids):
         return super().forward(x, position_ids)
 

@@ -1,7 +1,7 @@
 """An encoding beside the book's: in the declared convention, or in the one recognized.
 
-`Encoding` has, from top to bottom, what is declared, what calls of the code tell, and how a call is
-compared. Tables, layers and rotations are subclasses, in `kinds`.
+`Encoding` has, from top to bottom, what is declared, what calls of the code tell, which convention
+that is, and how a call is compared. Tables, layers and rotations are subclasses, in `kinds`.
 """
 
 from __future__ import annotations

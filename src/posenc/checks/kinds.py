@@ -59,7 +59,8 @@ class Layer(Encoding):
 
     def widths_of(self, module: Any) -> list[int]:
         """Return the width of a layer's first table."""
-        tables = [*module.buffers(), *module.parameters()]
+        parts = [*module.buffers(), *module.parameters()]
+        tables = [part for part in parts if part.is_floating_point()]
         widths = [table.shape[-1] for table in tables if table.ndim > 1]
         if not widths:
             raise ValueError("the width of the layer can't be inferred: pass widths=")
