@@ -58,7 +58,8 @@ class Book:
 
     def __init__(self, root):
         self.root = root
-        self.titles, self.places, self.labels = {}, {}, {}
+        self.titles, self.places = {}, {}
+        self.labels = dict(LABEL.findall((root / REFERENCES).read_text("utf-8")))
         for path in [root / "index.md", *sorted(root.glob("book/*.md"))]:
             self.add(path.relative_to(root).as_posix(), [path.read_text("utf-8")])
         for path in sorted(root.glob("notebooks/*.ipynb")):
@@ -69,8 +70,6 @@ class Book:
         """Take in the text of a page, or of each cell; number what it has, kind by kind."""
         heading = HEADING.search("\n\n".join(texts))
         self.titles[page] = heading[1] if heading else ""
-        if page == REFERENCES:
-            self.labels = dict(LABEL.findall(texts[0]))
         places = self.places[page] = {}
         chapter = chapter_of(page)
         for kind, form in PLACES.items() if chapter else ():

@@ -47,10 +47,6 @@ NEEDED = {
     "deepseek_v2": {"n_routed_experts": 4, "num_experts_per_tok": 2},
     "esm": {"vocab_size": 33, "pad_token_id": 1},
     "granitemoehybrid": {"layer_types": ["full_attention"] * 6},
-    "jamba": {"attn_layer_period": 3, "attn_layer_offset": 1},
-    "kimi_k2": {"n_routed_experts": 4, "num_experts_per_tok": 2},
-    "nemotron": {"head_dim": 64, "num_key_value_heads": 2},
-    "nemotron_h": {"layers_block_type": ["linear_attention", "full_attention"] * 3},
     "zamba2": {"layers_block_type": ["mamba", "hybrid"] * 3},
 }
 
