@@ -68,7 +68,7 @@ def is_fit(value: Any, rule: Mapping[str, Any], layers: int) -> bool:
     if "each" in rule and len(value) < layers:
         return False
     if type(value) is str:
-        return "letters" not in rule or {*value} <= {*rule["letters"]}
+        return "items" not in rule or {*value} <= WORDS["kinds_of_layers"].keys()
     item_rule = WORDS["values"].get(rule.get("items"))
     return not item_rule or all(is_fit(item, item_rule, 0) for item in value)
 
@@ -219,8 +219,8 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 def hidden_fields(entry: Entry, content: Mapping[str, Any]) -> set[str]:
     """Return the fields of the table that a type's code doesn't read: they are told as not read."""
     if not entry.code:  # what kinds of layers do, only the code says
-        return {*WORDS["which_layers"]}
-    hidden = {*WORDS["read_by_some"]} - {*entry.reads}
+        return {"layer_types", *WORDS["which_layers"]}
+    hidden = {*WORDS["which_layers"], *WORDS["read_by_some"]} - {*entry.reads}
     if content.get("use_sliding_window") is False:  # as the file says, it isn't used
         hidden.discard("sliding_window")
     return hidden

@@ -132,10 +132,10 @@ def groups_of_layers(fields: Fields) -> dict[Group, list[int]]:
 
 def is_order_unknown(fields: Fields) -> bool:
     """Whether a field is invalid that tells layers apart: the file's list, or one of a rule."""
-    # If the file lists kinds, the fields of a rule say no more than which layers don't turn.
     names = ["layer_types", "no_rope_layer_interval", "no_rope_layers"]
+    # If the file lists kinds, a rule says no more than which layers don't turn.
     if fields.entry.rule and not fields.values["layer_types"]:
-        names = [*WORDS["which_layers"], "num_hidden_layers", "use_sliding_window"]
+        names += [*WORDS["which_layers"], "num_hidden_layers", "use_sliding_window"]
     return fields.is_invalid(*names)
 
 
