@@ -20,12 +20,18 @@ NO_STORAGE = """for (const name of ["localStorage", "sessionStorage"])
 SPOILED = """for (const name of ["right", "typed"]) localStorage.setItem(name, "{");"""
 
 
+@pytest.fixture(scope="module")
+def phone(visit_all):
+    """One narrow tab for all kinds of pages: a window of its own takes as long as a page."""
+    return visit_all(width=390)
+
+
 @pytest.mark.parametrize("name", KINDS)
-def test_axe_finds_nothing_on_a_page_of_each_kind(visit, name):
+def test_axe_finds_nothing_on_a_page_of_each_kind(phone, name):
     """On a phone, where it also asks that what scrolls is reached by the keyboard."""
-    tab = visit(address(name), width=390)
-    tab.wait_for_function(LAID_OUT)
-    check_with_axe(tab, "body")  # `test_site` looks at the contrast of all pages
+    phone.goto(address(name))
+    phone.wait_for_function(LAID_OUT)
+    check_with_axe(phone, "body")  # `test_site` looks at the contrast of all pages
 
 
 def test_the_theme_is_switched_and_code_is_copied(visit):
