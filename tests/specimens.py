@@ -114,6 +114,7 @@ add_all(
         "right: of forty rows": lambda n, d: table(min(n, 40), d),
         "right: in half precision": lambda n, d: in_torch(n, d).bfloat16(),
         "shape: complex64": lambda n, d: in_torch(n, d) + 7j,
+        "shape: your code raises": lambda n, d: in_torch(n, d).to("meta"),
         "values: 0 for 0.841471; no known fault": lambda n, d: table(n, d).astype(int),
         "repeat: the first result": in_shared_memory,
         "repeat: depends on earlier calls": growing,
@@ -373,7 +374,7 @@ add("rotary", "half: float64 for float16", in_numpy, widths=[16])
 for extent in ("partial", "proportional"):
     for pairing in ("halves", "neighbors"):
         add("rotary", f"right: {extent}, {pairing}", part(extent, pairing, 0.25))
-add("rotary", "right: factor", turn(attention_factor=1.5), attention_factor=1.5)
+add("rotary", "right: factor", turn(attention_factor=100.0), attention_factor=100.0)
 ANOTHER = "values: the numbers of another convention"
 add("rotary", ANOTHER, turn(base=500_000.0), frequencies=OMEGA)
 # Half of the width was to turn.
@@ -461,6 +462,7 @@ add_all(
     {
         "shape: not finite": lambda n: np.where(offsets(n), 0.0, np.nan),
         "shape: (0, 24, 24)": lambda n: np.zeros((0, n, n)),
+        "shape: (2, 4, 24, 24)": lambda n: np.stack([alibi_bias(4, n)] * 2),
         "values: later keys' sign": lambda n: 0.25 * offsets(n),
         "values: it is 0 times": lambda n: -0.0 * offsets(n),
     },
@@ -540,6 +542,7 @@ OFF_BY_ONE = counting_up(lambda n, more: n + (n > 0))
 READERS = {  # functions `full`
     "right: NaN at padding": spoiled,
     "right: in torch": lambda t: torch.tensor(full(t.numpy())),
+    "shape: not finite": lambda t: np.where(t[..., None] == 5, np.nan, full(t)),
     "repeat: call `eval()`": lambda t: full(t) * DROPOUT.integers(0, 2, (*t.shape, 1)),
     "batch: text 1, token": lambda t: np.repeat(full(t[:1]), len(t), axis=0),
     "shape: all tokens get the same": lambda t: 0 * full(t) + range(tiny.VOCABULARY),

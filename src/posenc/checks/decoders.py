@@ -193,8 +193,10 @@ class Decoder(Subject):
         for columns in np.split(number, ends):
             here = np.isin(number, columns)
             of_call = text._replace(shown=text.shown & here)
+            # As is right: a padded text has positions of its own.
             if self.gives(trial, of_call, "positions", positions):
                 continue
+            # In all texts alike: by where the call begins, positions (texts, seq_len)
             tried = {
                 begin: np.where(here, begin + number - columns[0], positions)
                 for begin in range(2 * self.length)

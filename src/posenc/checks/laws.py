@@ -43,9 +43,7 @@ ADDED, CALLED = ("table", "module"), ("module", "rotary")
 ALL = ("table", *CALLED)
 BIAS, DECODER = ("bias",), ("decoder",)
 ROOTS = ("shape", "repeat", "values")  # while one is broken, other laws say little
-ON_REQUEST = (
-    "meta",
-)  # what isn't in the state is lost there, which most code needs no more
+ON_REQUEST = ("meta",)  # most modules are made with their memory
 TAU = "tau = 2u + u |theta| (3 |ln omega| + 5), and what products and sums add"
 IN_UNIT = f"{TAU}, with the type's u for the entry, float32's for the angle"
 SPREAD = (

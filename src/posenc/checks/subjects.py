@@ -33,7 +33,7 @@ def type_of(array: Any) -> str:
 def floats(array: Any, finite: bool = True) -> Floats:
     """Return numbers in float64; NaN and infinity break the law, so they can't pass it."""
     if hasattr(array, "detach"):
-        array = user(array.detach().cpu)
+        array = user(lambda: array.detach().cpu())
         # numpy has no bfloat16; what is complex is refused below.
         array = array if array.is_complex() else array.double()
     numbers = user(np.asarray, array)
