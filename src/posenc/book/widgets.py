@@ -84,7 +84,7 @@ def _choice(label: str, *options: str) -> Any:
 
 
 class _Figure(anywidget.AnyWidget):
-    """A figure has fields, and `values()`: what is drawn, by the names that its script has."""
+    """A figure has fields, and `values`, which its script computes, too."""
 
     fields: ClassVar[dict[str, Any]] = {}  # by name; `Field` in figure.js
 
@@ -110,6 +110,10 @@ class _Figure(anywidget.AnyWidget):
     def state(self) -> Values:
         """Return the arguments that recreate the figure."""
         return {name: getattr(self, name) for name in self.fields}
+
+    def values(self) -> Values:
+        """Return what is drawn, by the names that the script has for it."""
+        raise NotImplementedError
 
     def still(self) -> Path:
         """Return the file with the script's drawing of this state, which `make stills` draws."""
