@@ -128,3 +128,5 @@ def test_a_mistake_with_arrays_is_told_with_its_cure():
         nn.rotate_pairs(X, frequencies=posenc.rotary_frequencies(8))
     with pytest.raises(ValueError, match=r"Pass seq_dim=1$"):
         rotate_pairs(X.numpy(), range(5))
+    with pytest.raises(ValueError, match=r"^keys must be a 1-D array"):
+        posenc.alibi_bias(2, 3, 5)
