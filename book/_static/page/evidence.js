@@ -68,9 +68,14 @@ function follow() {
   target.scrollIntoView();
 }
 
-// Where book.css shows all answers, they are open to a screen reader, too.
-if (matchMedia("(min-width: 960px)").matches)
-  begin(() => { for (const answer of all(".question")) answer.open = true; });
+// Where book.css shows all answers, they are open to a screen reader, too, and no stops of the keyboard.
+function openAnswers() {
+  for (const answer of all(".question")) {
+    answer.open = true;
+    answer.firstElementChild.tabIndex = -1;
+  }
+}
+if (matchMedia("(min-width: 960px)").matches) begin(openAnswers);
 if (classList.contains("evidence")) begin(() => showEvidence(true));
 begin(follow);
 addEventListener("hashchange", follow);
