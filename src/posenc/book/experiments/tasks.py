@@ -16,7 +16,8 @@ from torch import Tensor
 from posenc._validate import check_int
 
 LETTERS = "abcdefghAB?^"  # the symbols of all tasks but prose; a to h are filler
-FILLERS, A, B, QUESTION, MARK = 8, 8, 9, 10, 11
+FILLERS = 8
+A, B, QUESTION, MARK = 8, 9, 10, 11
 PLUS, EQUALS = 10, 11  # after ten digits
 NO_TARGET = -1  # of a place where nothing is asked
 
