@@ -130,3 +130,10 @@ def test_a_mistake_with_arrays_is_told_with_its_cure():
         rotate_pairs(X.numpy(), range(5))
     with pytest.raises(ValueError, match=r"^keys must be a 1-D array"):
         posenc.alibi_bias(2, 3, 5)
+
+
+def test_a_mistake_with_tensors_is_told_with_its_cure():
+    with pytest.raises(TypeError, match=r"dense tensor: pass x\.to_dense"):
+        nn.rotate_pairs(X.to_sparse())
+    with pytest.raises(ValueError, match=r"must have values .* got the meta device"):
+        nn.rotate_pairs(X, torch.arange(X.shape[-2], device="meta"))

@@ -202,14 +202,14 @@ def fit_turns(
             f"{most} pairs from dimension first = {first!r} of {x_shape[-1]}, got {pairs}"
         )
     # Rows that all sequences share, or some of its own for each: then x's batch comes first.
-    rows = tuple(turns_shape[:-1])
-    shared, by_batch = (seq_len,), [(1, seq_len), (x_shape[0], seq_len)]
-    if rows != shared and not (axis and rows in by_batch):
-        raise ValueError(_misfit(x_shape, rows, axis))
+    batch = turns_shape[0] if len(turns_shape) == 3 else None
+    by_batch = batch is not None and axis > 0 and (batch == 1 or batch == x_shape[0])
+    if not (len(turns_shape) == 2 or by_batch) or turns_shape[-2] != seq_len:
+        raise ValueError(_misfit(x_shape, tuple(turns_shape[:-1]), axis))
     # 1 wherever cosines are the same, such as in all heads.
     shape = [1] * len(x_shape)
-    if rows in by_batch:
-        shape[0] = rows[0]
+    if by_batch:
+        shape[0] = turns_shape[0]
     shape[axis] = seq_len
     shape[-1] = pairs
     return shape

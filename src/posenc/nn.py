@@ -159,7 +159,7 @@ class SinusoidalPositionalEncoding(nn.Module):
             )
             fit_turns((batch, seq_len, d_model), cos.shape, axis=1, first=0)
             # (..., seq_len, pairs) twice -> (..., seq_len, d_model), interleaved
-            rows = torch.stack((sin, cos), dim=-1).flatten(-2).to(x.device)
+            rows = _on(x.device, torch.stack((sin, cos), dim=-1).flatten(-2))
         elif seq_len > max_len:
             raise ValueError(
                 f"x must have at most max_len = {max_len} positions, got {seq_len}: "
@@ -177,9 +177,9 @@ class SinusoidalPositionalEncoding(nn.Module):
     ) -> None:
         """Drop a saved ``pe``, unless it is another table: torch reports what is left."""
         name = f"{prefix}pe"
-        stored = state_dict.pop(name, None)
-        if stored is not None and not self._is_mine(stored):
-            state_dict[name] = stored
+        if name in state_dict and self._is_mine(state_dict[name]):
+            del state_dict[name]
+        elif name in state_dict:
             warnings.warn(
                 f"{name} in the checkpoint is not the table of this layer: "
                 "its width, base or layout differs",
@@ -212,6 +212,16 @@ def _device_of_angles(device: torch.device) -> torch.device:
 _device_of_angles._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
+def _on(device: torch.device, part: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """Move positions, frequencies, or turns to a device, and cast them."""
+    if part.is_meta and device.type != "meta":
+        raise ValueError(
+            "positions, frequencies, and turns must "
+            f"have values for x on the device {device}, got the meta device"
+        )
+    return part.to(device=device, dtype=dtype)
+
+
 def _check_floating(name: str, dtype: Any) -> None:
     """Raise unless torch can add and multiply in a floating-point type: not in float8."""
     floating = isinstance(dtype, torch.dtype) and dtype.is_floating_point
@@ -222,16 +232,21 @@ def _check_floating(name: str, dtype: Any) -> None:
 
 
 def _check_tensor(name: str, x: Any) -> None:
-    """Raise unless `x` is a tensor; what isn't dense, torch refuses."""
+    """Raise unless `x` is a dense tensor."""
     if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
         # It passes sizes as tensors, and would keep those of the example for all others.
         raise RuntimeError("posenc.nn doesn't run in torch.jit.trace: use torch.export")
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} must be a tensor, got {x!r}")
+    if x.is_nested or x.layout != torch.strided:
+        raise TypeError(
+            f"{name} must be a dense tensor: pass x.to_dense(), or of a nested one "
+            "x.values() and their positions"
+        )
 
 
 def _check_numbers(name: str, x: Any, *, finite: bool) -> None:
-    """Raise unless `x` is a tensor of real (and finite) numbers, exact enough for angles."""
+    """Raise unless `x` is a dense tensor of real (and finite) numbers, exact enough for angles."""
     _check_tensor(name, x)
     if x.dtype == torch.bool or x.is_complex():
         raise TypeError(
@@ -293,7 +308,7 @@ def _given_frequencies(frequencies: Tensor | ArrayLike, device: torch.device) ->
     if isinstance(frequencies, Tensor):
         # It may be a parameter, on any device: its values aren't read.
         _check_numbers("frequencies", frequencies, finite=False)
-        return frequencies.to(device)
+        return _on(device, frequencies)
     if not torch.compiler.is_compiling():
         frequencies = check_positions(frequencies, "frequencies", ndim=None)
     return torch.as_tensor(frequencies, dtype=torch.float64, device=device)
@@ -352,8 +367,8 @@ def rotate_pairs(
     else:
         check_turns(turns, Tensor, included)
     shape = fit_turns(sizes, turns[0].shape, axis, first)
-    cos = turns[0].reshape(shape).to(x.device, kind)
-    sin = turns[1].reshape(shape).to(x.device, kind)
+    cos = _on(x.device, turns[0].reshape(shape), kind)
+    sin = _on(x.device, turns[1].reshape(shape), kind)
 
     width = 2 * shape[-1]
     part = x if width == d_model else x.narrow(-1, first, width)
