@@ -233,6 +233,12 @@ ADDING = {
 }
 for says, function in ADDING.items():
     add("module", says, partial(Layer, add=function))
+add(
+    "module",
+    "device: a tensor stays behind",
+    partial(Layer, add=lambda x, rows: torch.zeros(x.shape) if x.is_meta else x + rows),
+    laws=["device"],
+)
 add("module", "right: of width 2", Layer, widths=[2])
 
 
@@ -387,6 +393,7 @@ add(
     convention=BACKWARDS,
     widths=[16],
 )
+add("rotary", "right: compiled, moved", rotate_pairs, laws=["compile", "device"])
 add("rotary", "right: both", lambda x, p: both(x, -x)[0], laws=WITHOUT_POSITIONS)
 SLOW = [1.0, 1e-320]
 add(
@@ -406,6 +413,8 @@ WITH_THEIR_LAW = {
     "gradient: your code raises": untrainable,
     "inference: it returns a tuple": PairInTraining(),
     "reduced: product in bfloat16": KeptProduct(),
+    "fractions: position 0.5": lambda x, p: rotate_pairs(x, p.round()),
+    "compile: your code raises": lambda x, p: print(end="") or rotate_pairs(x, p),
 }
 for says, subject in WITH_THEIR_LAW.items():
     add("rotary", says, subject, laws=[says.partition(":")[0]])

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -156,10 +157,12 @@ def test_a_report_says_where_the_two_part():
         report.raise_if_failed()
 
 
-def test_expected_failures():
+def test_expected_failures(tmp_path):
+    file = tmp_path / "expected.toml"
+    file.write_text('[own_exponent]\nvalues = "halved"')
     decorator = checks.parametrize_with_checks(
         [own_exponent],
-        expect={"values": "halved"},
+        expect=file,
         laws=["shape", "values", "half"],
         base=10_000,
     )
@@ -175,6 +178,9 @@ def test_expected_failures():
     assert "so drop the expected failure" in mended["shape"].cause
     with pytest.raises(ValueError, match="an expected failure needs a law, of shape"):
         report.expecting({"far": "not tested"})
+    file.write_text('[Own.exponent]\nvalues = "halved"')
+    with pytest.raises(ValueError, match=r'as in \["Own.exponent"\]'):
+        report.expecting(file)
 
 
 # With a base, since all usual ones would be tried
@@ -187,13 +193,16 @@ DECODER = "recall:DECODER.full --kind decoder"
     [
         ("posenc:sinusoidal_encoding --laws=values", 0, ""),
         (f"{WRONG} --json", 1, ""),
+        (f"{WRONG} --expect expected.toml", 0, ""),
         (f"{DECODER} --step specimens:OFF_BY_ONE.step --laws steps", 1, ""),
         ("operator:getitem", 2, ""),
         (f"{WRONG} --step nope:step", 2, "ModuleNotFoundError: No module named 'nope'"),
         ("sys:exit --kind bias", 2, "could not be checked: SystemExit: 24"),
     ],
 )
-def test_exit_codes(arguments, code, said, capsys):
+def test_exit_codes(arguments, code, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("expected.toml").write_text('[binary_encoding]\nvalues = "of bits"')
     assert main(arguments.split()) == code
     printed = capsys.readouterr()
     assert said in printed.err

@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from posenc._validate import check_choice
@@ -125,7 +126,8 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
         Whether it is another kind of table, which isn't compared with sinusoids. By default, that
         is recognized.
     laws : iterable of str, optional
-        Names of the laws to test, from those that `laws_of` lists; by default all but `meta`.
+        Names of the laws to test, from those that `laws_of` lists; by default all but
+        `meta`, `device`, and `compile`.
 
     Notes
     -----
@@ -282,7 +284,7 @@ def parametrize_with_checks(
     kind: str | None = None,
     *,
     laws: Collection[str] | None = None,
-    expect: Mapping[str, str] | None = None,
+    expect: Mapping[str, str] | str | Path | None = None,
     **options: Any,
 ) -> Any:
     """Decorate a pytest function to run as one test per subject and law.

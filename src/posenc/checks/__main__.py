@@ -1,8 +1,8 @@
 """Check from a shell: ``python -m posenc.checks package.module:name``.
 
-The exit code is 0 if no law fails, 1 if one does, and 2 if something could not be checked: the name
-doesn't exist, an argument is wrong, the code raises as the first law calls it, or posenc itself
-failed. What a check may be told beside that is told in Python.
+The exit code is 0 if only expected failures occur, 1 if another law fails, and 2 if something could
+not be checked: the name doesn't exist, an argument is wrong, the code raises as the first law
+calls it, or posenc itself failed. What else a check may be told is told in Python.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from typing import Any
 from posenc import checks
 
 NAME = "package.module:name"
+EXPECT = (
+    "a TOML file of expected failures: a table for each subject, a reason for each law"
+)
 
 
 def parse(arguments: Sequence[str] | None) -> dict[str, Any]:
@@ -33,6 +36,7 @@ def parse(arguments: Sequence[str] | None) -> dict[str, Any]:
     add("--step", metavar=NAME, help="a decoder's step")
     add("--base", type=float, help="the intended base")
     add("--laws", nargs="+", metavar="LAW", help="laws to test, behind the target")
+    add("--expect", default={}, metavar="FILE", help=EXPECT)
     add("--json", action="store_true", default=False, help="print JSON")
     return vars(parser.parse_args(arguments))
 
@@ -43,11 +47,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # All that posenc says is ASCII; what the code says may not fit the terminal.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    target, as_json = options.pop("target"), options.pop("json")
+    target, expect, as_json = (
+        options.pop(name) for name in ("target", "expect", "json")
+    )
     try:
         if "step" in options:
             options["step"] = resolve_name(options["step"])
-        report = checks.check(resolve_name(target), **options)
+        report = checks.check(resolve_name(target), **options).expecting(expect)
     except (Exception, SystemExit) as error:  # an import may raise anything
         text = f"{target} could not be checked: {type(error).__name__}: {error}"
         print(text, file=sys.stderr)

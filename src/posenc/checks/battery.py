@@ -148,6 +148,17 @@ def rows(subject: Encoding) -> Trials:
     return trials
 
 
+def fractions(subject: Encoding) -> Trials:
+    """Give fractional positions, unless they are refused, or cut off."""
+    x, positions = subject.draw((1,), 3), np.array([0.5, 1.25, 7.75])
+    with suppress(Raised):
+        trial = subject.compare(x, positions)
+        # Code that indexes a table cuts the rest off; that is its right.
+        if not np.array_equal(trial.given, subject.call(x, positions // 1)):
+            return [trial]
+    raise Skip("positions are whole numbers: others are refused, or cut off")
+
+
 # Tables end, and half types lose whole numbers, at powers of two. They begin at 1, unlike what code
 # counts that ignores them.
 DISTANT = np.unique([2**n + more for n in range(1, 21) for more in (-1, 0, 1)])
@@ -322,7 +333,40 @@ def refilled(subject: Encoding, module: Any) -> Trial:
         if hasattr(part, "reset_parameters"):
             user(part.reset_parameters)
     user(module.load_state_dict, user(subject.module.state_dict))
+    return beside_itself(subject, "the copy", module)
+
+
+def beside_itself(subject: Encoding, name: str, module: Any) -> Trial:
+    """Compare a variant with the module as it is."""
     x, positions = some(subject)
     meant = subject.call(x, positions)
     given = subject.call(x, positions, module, finite=False)
-    return Trial("the copy", given, meant, 4 * subject.unit * (1 + np.abs(meant)))
+    return Trial(name, given, meant, 4 * subject.unit * (1 + np.abs(meant)))
+
+
+def device(subject: Encoding) -> None:
+    """Move to torch's device meta, whose tensors have a shape and no numbers."""
+    torch_of(subject)
+    x, positions = some(subject)
+    # What raises here has nothing to do with the move.
+    subject.call(x, positions)
+    module = fresh(subject)
+    if hasattr(module, "to"):
+        module = user(module.to, "meta")
+    places = subject.places(positions)
+    # A layer's are looked at, which those on meta can't be.
+    if subject.kind == "rotary":
+        places = places.to("meta")
+    out = subject.raw(module, subject.array(x).to("meta"), places)
+    if not out.is_meta:
+        raise Broken("the result isn't on meta")
+
+
+def compile(subject: Encoding) -> Trials:
+    """Compile without a backend."""
+    torch = torch_of(subject)
+    # Graphs of an earlier check would be taken again.
+    torch.compiler.reset()
+    module = torch.compile(fresh(subject), fullgraph=True, backend="eager")
+    with torch.no_grad():
+        yield beside_itself(subject, "compiled", module)

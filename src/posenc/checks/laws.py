@@ -43,7 +43,8 @@ ADDED, CALLED = ("table", "module"), ("module", "rotary")
 ALL = ("table", *CALLED)
 BIAS, DECODER = ("bias",), ("decoder",)
 ROOTS = ("shape", "repeat", "values")  # while one is broken, other laws say little
-ON_REQUEST = ("meta",)  # most modules are made with their memory
+# Most modules are made with their memory, and stay where they are.
+ON_REQUEST = ("meta", "device", "compile")
 TAU = "tau = 2u + u |theta| (3 |ln omega| + 5), and what products and sums add"
 IN_UNIT = f"{TAU}, with the type's u for the entry, float32's for the angle"
 SPREAD = (
@@ -94,6 +95,12 @@ LAWS = (
         battery.rows,
         CALLED,
         "with positions (batch, seq_len), each row gets its own",
+        TAU,
+    ),
+    Law(
+        battery.fractions,
+        CALLED,
+        "positions between two rows turn by a part of the angle",
         TAU,
     ),
     Law(battery.far, ALL, "far beyond the first rows, a row is what it should be", TAU),
@@ -147,6 +154,18 @@ LAWS = (
         "loaded into a copy made on meta, it gives the same",
         "4u",
         UNFILLED,
+    ),
+    Law(
+        battery.device,
+        CALLED,
+        "the result has the device of the input",
+        cure="a tensor stays behind: register it as a buffer, or make it on `x.device`",
+    ),
+    Law(
+        battery.compile,
+        CALLED,
+        "torch.compile takes it as one graph, and gives the same",
+        "4u",
     ),
     # Biases
     Law(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from posenc.conventions import Convention
@@ -109,13 +110,17 @@ class Report:
         """Return the row of a law."""
         return {row.law: row for row in self.rows}[law]
 
-    def expecting(self, reasons: Mapping[str, str]) -> Report:
+    def expecting(self, reasons: Mapping[str, str] | str | Path) -> Report:
         """Return a copy of the report with expected failures marked: law → reason.
+
+        They may be in a TOML file: a table for each subject, a ``law = "reason"`` a line.
 
         A law that passes unexpectedly counts as failed, so that an expectation doesn't outlive its
         reason. One that is skipped stays so. A ValueError names a law that the report lacks, or
         that has no reason.
         """
+        if not isinstance(reasons, Mapping):
+            reasons = in_file(reasons).get(self.subject, {})
         rows = {row.law: row for row in self.rows}
         for law, reason in reasons.items():
             if law not in rows or not reason:
@@ -166,6 +171,20 @@ class Report:
         if not self.passed:
             kind = RuntimeError if self.of_status("internal") else AssertionError
             raise kind(repr(self))
+
+
+def in_file(path: str | Path) -> dict[str, dict[str, str]]:
+    """Return the expected failures of a TOML file: subject → law → reason."""
+    import tomllib  # not among what a page loads
+
+    tables = tomllib.loads(Path(path).read_text("utf-8"))
+    for subject, reasons in tables.items():
+        for law, reason in reasons.items():
+            if not isinstance(reason, str):
+                rule = "a reason must be a text; a subject with a dot needs quotes"
+                name = f"{subject}.{law}"
+                raise ValueError(f'{path}: {rule}, as in ["{name}"]; got [{name}]')
+    return tables
 
 
 def linked(cause: str) -> str:
