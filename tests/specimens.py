@@ -206,6 +206,20 @@ class Emptied(Layer):
 
 
 FIRST = SinusoidalPositionalEncoding(16, batch_first=False)
+
+
+class SequenceFirst(nn.Module):
+    batch_first = False
+
+    def __init__(self):
+        super().__init__()
+        self.inner = FIRST
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+add("module", "right: of its class", SequenceFirst(), widths=[16])
 add_all(
     "module",
     {
@@ -456,6 +470,8 @@ add(
     "values: it is 1, 1, 1, 1, 1, 1, 1, 1, 0.002762",
     lambda n: 2.0**-HEADS * -abs(offsets(n)),
 )
+GROWING = "values: 8 heads for 300 rows, and 2 for fewer"
+add("bias", GROWING, lambda n: alibi_bias(2 if n < 99 else 8, n))
 MEANT = "values: if it is meant, pass expected="
 add("bias", MEANT, lambda n: alibi_bias(1, n) - 2**-8)
 add("bias", "right: T5", buckets, **T5)
@@ -567,6 +583,7 @@ add_all(
         "right: absolute": ABSOLUTE,
         "padded: positions ignored": Pair(without_positions),
         "steps: no known fault": AHEAD,
+        "causal: later": Pair(lambda tokens, positions=None: AHEAD.full(tokens)),
         "causal: later words are seen": AHEAD,
         "steps: begin at positions [2, 3, 4, 5, 6], after [1, 2, 3, 4, 5] tokens": OFF_BY_ONE,
         "steps: begin at positions [6, 6, 6, 6, 6], after [7, 8, 9, 10, 11] tokens": counting_up(

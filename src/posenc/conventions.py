@@ -163,6 +163,7 @@ class Convention:
         text = f"{self.layout}; exponent i/({self.rule}); base {self.base:.10g}; "
         if self.rotary:
             text += f"turned {'forwards' if self.direction == 'up' else self.direction}"
+            text += f", counted from {self.first:g}" if self.first else ""
         else:
             text += f"counted from {self.first:g} {self.direction}"
         if self.step != 1:

@@ -16,6 +16,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from posenc import checks
+from posenc.checks.builders import BUILT
 
 NAME = "package.module:name"
 EXPECT = (
@@ -35,6 +36,7 @@ def parse(arguments: Sequence[str] | None) -> dict[str, Any]:
     add("--kind", choices=checks.SUBJECTS, help="what it is; guessed by default")
     add("--step", metavar=NAME, help="a decoder's step")
     add("--base", type=float, help="the intended base")
+    add("--expected", choices=BUILT, help="what position ids should be")
     add("--laws", nargs="+", metavar="LAW", help="laws to test, behind the target")
     add("--expect", default={}, metavar="FILE", help=EXPECT)
     add("--json", action="store_true", default=False, help="print JSON")

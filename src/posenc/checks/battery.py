@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from posenc.checks.encodings import ENTRIES, Encoding
-from posenc.checks.kinds import UNITS
+from posenc.checks.kinds import UNITS, Rotation
 from posenc.checks.subjects import argument, floats
 from posenc.checks.trials import (
     NEAR,
@@ -179,7 +179,7 @@ def far(subject: Encoding) -> Trials:
     yield distant(subject, subject.limit)
 
 
-def axes(subject: Encoding) -> Trials:
+def axes(subject: Rotation) -> Trials:
     """Give another coordinate along each axis."""
     if subject.count_of_axes == 1:
         raise Skip("for several coordinates, pass frequencies of shape (axes, pairs)")
@@ -187,7 +187,8 @@ def axes(subject: Encoding) -> Trials:
     call: EncodingCall = subject.compare(x, range(12)).call
     # (rows, axes)
     places = np.random.default_rng(SEED).integers(1, 256, (12, subject.count_of_axes))
-    out = floats(user(subject.module, subject.array(x), subject.places(places)))
+    made = subject.turned(subject.module, subject.array(x), subject.places(places))
+    out = floats(made)
     # (axes, rows)
     k = call.convention.counted(places.T)
     # (rows, axes) @ (axes, pairs): the angles of all axes add up.

@@ -163,11 +163,14 @@ class Decoder(Subject):
         text, ends = trial.call
         if ends:
             return self.other_begins(trial, text, ends)
-        # All words seen, in one segment, and at position 0
+        # What a decoder that ignores an argument makes of all texts
+        _, number = np.indices(text.tokens.shape)
+        usual = {"mask": number >= 0, "segments": 0 * number, "positions": number}
         causes = [
             IGNORED[name]
             for name, part in text.arguments.items()
-            if self.gives(trial, text, name, np.full_like(part, name == "mask"))
+            if not np.array_equal(part, usual[name])
+            and self.gives(trial, text, name, usual[name])
         ]
         return "; or ".join(causes)
 

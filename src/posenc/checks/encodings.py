@@ -59,7 +59,7 @@ def of_axes(frequencies: Any) -> Floats:
     if frequencies is None:
         return np.zeros((1, 0))
     omega = check_positions(frequencies, "frequencies", ndim=None)
-    if not omega.size or omega.ndim > 2:
+    if not omega.size or omega.ndim not in (1, 2):
         rule = "must have shape (pairs,) or (axes, pairs)"
         raise ValueError(f"frequencies {rule}, got {omega.shape}")
     return np.atleast_2d(omega)

@@ -77,10 +77,15 @@ class Layer(Encoding):
         """Whether it has an argument for positions."""
         return self.place is not None
 
+    @cached_property
+    def sequence_first(self) -> bool:
+        """Whether it takes (seq_len, batch, d_model): an argument says so, or the module."""
+        usual = getattr(self.module, "batch_first", True)
+        return not (usual if self.batch_first is None else self.batch_first)
+
     def raw(self, module: Any, x: Any, positions: Any) -> Any:
         """Call the layer; input and result are (batch, seq_len, d_model), whatever its order."""
-        usual = getattr(module, "batch_first", True)
-        swap = not (usual if self.batch_first is None else self.batch_first)
+        swap = self.sequence_first
         # It counts by itself, where it should count the same, if it can.
         counts = positions.tolist() == [*range(len(positions))]
         place, places = self.place, {}
@@ -119,6 +124,10 @@ class Rotation(Encoding):
         """Call the function; each of several axes gets the same coordinate."""
         if self.count_of_axes > 1:
             positions = self.library.stack([positions] * self.count_of_axes, -1)
+        return self.turned(module, x, positions)
+
+    def turned(self, module: Any, x: Any, positions: Any) -> Any:
+        """Call the function; positions are (..., seq_len), or (seq_len, axes)."""
         if self.place and self.place.kind is Parameter.KEYWORD_ONLY:
             return user(module, x, **{self.place.name: positions})
         return user(module, x, positions)
