@@ -256,6 +256,12 @@ VERDICTS = rows("""
     → rope_parameters.slide_attention is no mapping of a kind of layers: it is ignored
 "rope_parameters": {"full_attention": {"theta": 9}, "sliding_attention": 5}
     → rope_parameters.sliding_attention is no mapping of a kind of layers: it is ignored
+"model_type": "smollm3", "num_hidden_layers": null, "layer_types": "0000", "no_rope_layers": [1, 0]
+    → RoPE in 3 of 4 layers (full_attention), base 10,000, and no encoding in 1 of 4 layers (full_
+"model_type": "llama4_text", "num_hidden_layers": null, "layer_types": "0000", "no_rope_layers": [0]
+    → (by default: head_dim): num_hidden_layers must be an integer from 1 to 10000, got null
+"model_type": "t5", "alibi": false → Scores, a bias in all 4 layers: nothing wrong
+"model_type": "mpt", "attn_config": {"alibi": false, "learned_pos_emb": false} → No encoding in all
 "model_type": "lfm2", "full_attn_idxs": [9]
     → full_attn_idxs has 9, but the last of 4 layers is 3
 """)
@@ -281,6 +287,8 @@ DEFAULTS = rows("""
     → (sliding_attention), base 10,000 (by default: num_hidden_layers,
 "model_type": "gemma3_text", "num_hidden_layers": 1, "full_attn_layers": [0]
     → RoPE in all 1 layers, base 1,000,000 (by default: sliding_window,
+"model_type": "smollm3", "num_hidden_layers": 2, "no_rope_layers": [1, 0]
+    → (all layers) (by default: hidden_size,
 "model_type": "llama", "": 8 → (by default: num_hidden_layers, hidden_size, num_attention_heads,
 "model_type": "gptj", "rope_scaling": {} → max_position_embeddings): nothing wrong
 "model_type": "gpt_oss", "rope_scaling": null → 4,096 stretched to 131,072 by yarn
@@ -360,7 +368,7 @@ def test_what_a_file_says_cannot_steer_a_terminal():
     assert all(map(str.isprintable, printed.splitlines()))
 
 
-ODD = None, True, -1, 0.3, 1e99, "x", [], [[1]], {}, {"x": []}, {1: 2}
+ODD = None, True, -1, 0.3, 1e99, 10**5000, "x", [], [[1]], {}, {"x": []}, {1: 2}
 NAMES = [name for spellings in WORDS["spellings"].values() for name in spellings]
 
 

@@ -118,10 +118,7 @@ def read_model(file: Fields, model_type: str) -> Positions:
     entry = TYPES.get(model_type, UNKNOWN)
     if file["use_mla"] is False:
         entry = UNKNOWN  # plain attention, which no code of the table has
-    # Now that the type is known, they are read again, as its code does.
-    fields = Fields(file.content, file.path, entry)
-    fields.problems += file.wrong()
-    fields.used |= file.used
+    fields = file.read_as(entry)
     kinds = kinds_of_layers(fields)
     layers, lengths = zip(*map(describe, kinds), strict=True)
     limit, original = fields[LIMIT], fields[ORIGINAL]

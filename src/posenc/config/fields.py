@@ -33,6 +33,7 @@ class Entry(NamedTuple):
     pairing: str
     norm: str
     ignores: Sequence[str]
+    flags: Sequence[tuple[str, bool, str]]
     chooses: Sequence[str]
     reads: Sequence[str]
     rule: str
@@ -51,10 +52,10 @@ class Entry(NamedTuple):
 ROWS = table("types.toml")
 UNKNOWN = Entry(**ROWS.pop("unknown"))
 TYPES = {name: UNKNOWN._replace(**row) for name, row in ROWS.items()}
-WORDS = table(
-    "fields.toml"
-)  # what fields must be, spellings, words, and patterns of names
-SPELLINGS = {name: WORDS["spellings"].get(name, [name]) for name in WORDS["fields"]}
+# What fields must be, spellings, words, and patterns of names.
+WORDS = table("fields.toml")
+RULES = {name: WORDS["values"][rule] for name, rule in WORDS["fields"].items()}
+SPELLINGS = {name: WORDS["spellings"].get(name, [name]) for name in RULES}
 
 
 def is_fit(value: Any, rule: Mapping[str, Any], layers: int) -> bool:
@@ -96,28 +97,24 @@ class Fields:
         outer: Fields | None = None,
         defaults: Mapping[str, Any] | None = None,
     ) -> None:
-        # MPT and DBRX have a mapping whose fields are read as if they stood outside.
-        content = {**as_mapping(content.get("attn_config")), **content}
-        missing = WORDS["empty_is_missing"]
-        self.content = {
-            name: value
-            for name, value in content.items()
-            if value or name not in missing
-        }
-        self.path, self.name = path, path[:-1]
-        self.entry = entry
-        self.defaults = entry.defaults if defaults is None else defaults
-        # What is wrong with several fields, and what else one should know; inner mappings share it.
+        """Check all fields.
+
+        `outer` are the fields around these, which take what is noted of both. `defaults` are the
+        class's for a mapping inside; without them, these fields are a whole model's.
+        """
+        self.path, self.name, self.entry = path, path[:-1], entry
+        # What is wrong with several fields, and what else one should know.
         self.problems: list[str] = outer.problems if outer else []
         self.remarks: list[str] = outer.remarks if outer else []
-        self.drop_ignored(() if outer else entry.ignores)
-        self.hidden = hidden_fields(entry, content)
         self.used: set[str] = set()
-        self.spelled: dict[str, str] = {}  # how the file spells its fields
-        self.values: dict[str, Any] = {}
         self.invalid: dict[str, str] = {}  # what is wrong with a field
-        for name, rule in WORDS["fields"].items():
-            self.values[name] = self.checked(name, WORDS["values"][rule])
+        self.content = without_empty(content)
+        self.defaults = entry.defaults if defaults is None else defaults
+        self.drop_ignored(entry.ignores if defaults is None else ())
+        self.spelled = spellings(self.content, entry)
+        # Lists may need an item for each layer, whose number is checked first.
+        layers = self.checked("num_hidden_layers", 0) or 0
+        self.values = {name: self.checked(name, layers) for name in RULES}
 
     def drop_ignored(self, names: Sequence[str]) -> None:
         """Remove fields that the type's code doesn't read, and name those that say something.
@@ -134,24 +131,17 @@ class Fields:
                     f"{code} ignores {shown(self.path + name)}; other programs may not"
                 )
 
-    def checked(self, name: str, rule: Mapping[str, Any]) -> Any:
-        """Return the value of a field, and note what is wrong with it."""
-        spellings = [] if name in self.hidden else SPELLINGS[name]
-        present = [spelling for spelling in spellings if spelling in self.content]
+    def checked(self, name: str, layers: int) -> Any:
+        """Return the value of a field, or None if it is invalid, which is noted."""
         value = self.defaults.get(name)  # which may be too short for the file's layers
-        if present:
-            # Files of two programs may have one field in two spellings, one of them null.
-            spelling = min(present, key=lambda x: self.content[x] is None)
-            self.spelled[name] = spelling
-            value = self.content[spelling]
-        layers = self.values.get("num_hidden_layers") or 0
+        if name in self.spelled:
+            value = self.content[self.spelled[name]]
+        rule = RULES[name]
         may_be_null = name not in self.defaults or name in WORDS["null_is_none"]
-        is_right = may_be_null if value is None else is_fit(value, rule, layers)
-        if is_right:
+        if may_be_null if value is None else is_fit(value, rule, layers):
             return value
-        got = "null" if value is None else shown(repr(value)[:60])
         words = rule["words"].format(layers)
-        self.invalid[name] = f"{self.place(name)} must be {words}, got {got}"
+        self.invalid[name] = f"{self.place(name)} must be {words}, got {literal(value)}"
         return None
 
     def place(self, name: str) -> str:
@@ -163,7 +153,12 @@ class Fields:
         self.used.add(name)
         return self.values[name]
 
-    # The next three use a field if the file has it, and no default.
+    # The next four use a field if the file has it, and no default.
+
+    def equals(self, name: str, value: Any) -> bool:
+        """Whether a field has a value, in the file or by default."""
+        self.used |= self.spelled.keys() & {name}
+        return bool(self.values[name] == value)
 
     def says(self, name: str) -> bool:
         """Whether the file has anything but null in a field."""
@@ -193,11 +188,16 @@ class Fields:
         path = f"{self.place(name)}."
         return Fields(content, path, self.entry, self, defaults)
 
+    def read_as(self, entry: Entry) -> Fields:
+        """Return the same fields as the code of a type reads them, used and noted as before."""
+        fields = Fields(self.content, self.path, entry, self)
+        fields.used |= self.used
+        return fields
+
     def wrong(self) -> list[str]:
         """Return what is wrong with fields that are used, and then with several of them."""
-        invalid = self.invalid.items()
-        of_used = [problem for name, problem in invalid if name in self.used]
-        return of_used + self.problems
+        names = self.used & self.invalid.keys()
+        return [self.invalid[name] for name in RULES if name in names] + self.problems
 
     def by_default(self) -> list[str]:
         """Return the fields that are used and that only the class says."""
@@ -216,14 +216,39 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def hidden_fields(entry: Entry, content: Mapping[str, Any]) -> set[str]:
-    """Return the fields of the table that a type's code doesn't read: they are told as not read."""
+def without_empty(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a file says, without the fields that are as if they weren't there."""
+    # MPT and DBRX have a mapping whose fields are read as if they stood outside.
+    content = {**as_mapping(content.get("attn_config")), **content}
+    missing = WORDS["empty_is_missing"]
+    return {name: x for name, x in content.items() if x or name not in missing}
+
+
+def spellings(content: Mapping[str, Any], entry: Entry) -> dict[str, str]:
+    """Return how a file spells the fields that it has, of those that a type's code reads."""
+    some = {*WORDS["which_layers"], *WORDS["read_by_some"]}
+    unread = some - {*entry.reads}
     if not entry.code:  # what kinds of layers do, only the code says
-        return {"layer_types", *WORDS["which_layers"]}
-    hidden = {*WORDS["which_layers"], *WORDS["read_by_some"]} - {*entry.reads}
-    if content.get("use_sliding_window") is False:  # as the file says, it isn't used
-        hidden.discard("sliding_window")
-    return hidden
+        unread = {"layer_types", *WORDS["which_layers"]}
+    elif content.get("use_sliding_window") is False:  # as the file says, it isn't used
+        unread.discard("sliding_window")
+    spelled = {}
+    for name in SPELLINGS.keys() - unread:
+        present = [spelling for spelling in SPELLINGS[name] if spelling in content]
+        if present:
+            # Files of two programs may have one field in two spellings, one of them null.
+            spelled[name] = min(present, key=lambda x: content[x] is None)
+    return spelled
+
+
+def literal(value: Any) -> str:
+    """Return how a file writes a value, or how it begins."""
+    if value is None:
+        return "null"
+    try:
+        return shown(repr(value)[:60])
+    except ValueError:  # Python writes no integer of over 4,300 digits
+        return "a number of thousands of digits"
 
 
 # ---------------------------------------------------------------- files

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from posenc.config.fields import SHARE, SPELLINGS, WORDS, Fields
-from posenc.layers import BIAS, BY_OFFSET, NO_ATTENTION, NOWHERE, ROTARY, TABLE, shown
+from posenc.layers import BY_OFFSET, NO_ATTENTION, NOWHERE, ROTARY, TABLE, shown
 from posenc.scaling import ORIGINAL
 
 FULL, ALL = "full_attention", "all layers"
@@ -141,11 +141,11 @@ def is_order_unknown(fields: Fields) -> bool:
 
 def resting_layers(fields: Fields, number: int) -> set[int]:
     """Return the layers that don't turn: those of a list, or 3, 7, … if it is every fourth."""
+    turns: list[int] = fields["no_rope_layers"]  # in spite of its name, 1 turns
+    if turns:
+        return {i for i, turn in enumerate(turns[:number]) if not turn}
     every = fields["no_rope_layer_interval"] or number + 1
-    # In spite of the field's name, 1 turns.
-    flags = fields["no_rope_layers"]
-    flags = flags or [(i + 1) % every for i in range(number)]
-    return {i for i in range(number) if not flags[i]}
+    return {*range(every - 1, number, every)}
 
 
 def names_by_rule(fields: Fields, number: int, resting: set[int]) -> list[str]:
@@ -191,24 +191,40 @@ def listed_or_regular(fields: Fields, number: int) -> Collection[int] | None:
 
 
 def where_positions_enter(fields: Fields) -> Where:
-    """Return where positions enter: what the file says, or else what the type's code does."""
-    code, chooses = fields.entry.code, fields.entry.chooses
+    """Return where positions enter: what the first of these says.
+
+    1. A flag of the file, or of its class: `flags` of the type, then `fields_that_decide` of all.
+    2. Null in position_embedding_type, for code that chooses by it: nowhere.
+    3. The word in position_embedding_type. But a word for a table, which classes derived from
+       BERT's have whatever they do, says nothing of code that turns.
+    4. The code of the type.
+    5. Of a type that isn't known, a field that models have only with one encoding.
+
+    A word of the file that isn't known, or that the code doesn't choose by, leaves it unknown: the
+    type's default would be a guess.
+    """
+    entry, name = fields.entry, "position_embedding_type"
     usual = usual_place(fields)
-    word = word_of_file(fields, usual)
-    where = ENCODINGS.get(word)
-    # "absolute" is what classes derived from BERT's have, whatever they do.
-    inherited = usual == ROTARY and where == TABLE and word not in chooses
-    if not word or inherited:
+    flags = [*entry.flags, *WORDS["fields_that_decide"]]
+    word = next((word for flag, value, word in flags if fields.equals(flag, value)), "")
+    if not word and entry.chooses and fields.is_null(name):
+        word = "none"
+    if not word:
+        word = (fields[name] or "").lower()
+        is_table = ENCODINGS.get(word) == TABLE
+        if usual == ROTARY and is_table and word not in entry.chooses:
+            word = ""
+    if not word:
         return usual
-    if not where or word not in (chooses or [word]):
-        # The file means something, so that the type's default would be a guess.
+    where = ENCODINGS.get(word)
+    if not where or word not in (entry.chooses or [word]):
         fields.problems.append(
             f"the file asks for {word[:40]!a}, which isn't known here"
         )
         return None
-    if code and not chooses and where not in (usual, NOWHERE):
+    if entry.code and not entry.chooses and where not in (usual, NOWHERE):
         fields.problems.append(
-            f"the file asks for an encoding that {code} doesn't have"
+            f"the file asks for an encoding that {entry.code} doesn't have"
         )
     # DeBERTa may have a table besides.
     if where == BY_OFFSET and fields["position_biased_input"]:
@@ -223,22 +239,3 @@ def usual_place(fields: Fields) -> Where:
         signs = WORDS["signs"]
         word = next((word for name, word in signs if fields.says(name)), word)
     return ENCODINGS.get(word)
-
-
-def word_of_file(fields: Fields, usual: Where) -> str:
-    """Return the file's word for an encoding, an empty one if it has none.
-
-    A flag counts more than a word, which may be inherited.
-    """
-    # MPT without ALiBi has a table, which another flag takes away.
-    if usual == BIAS and fields["alibi"] is False:
-        return "nope" if fields["learned_pos_emb"] is False else "table"
-    for name, value, word in WORDS["fields_that_decide"]:
-        # It is read, but that uses no default.
-        said = fields[name] if fields.says(name) else fields.values[name]
-        if said == value:
-            return str(word)
-    name = "position_embedding_type"
-    if fields.entry.chooses and fields.is_null(name):
-        return "none"
-    return (fields[name] or "").lower()

@@ -64,7 +64,7 @@ def unread_fields(*mappings: Fields) -> list[str]:
     """Return the fields that, by their names, speak of positions, and weren't used."""
     unread = {}  # a set that keeps its order
     for fields in mappings:
-        used = fields.used - fields.hidden
+        used = fields.used & fields.spelled.keys()
         read = {spelling for name in used for spelling in SPELLINGS[name]}
         # What the code of a known type does with these changes no answer here.
         details = WORDS["details"] if fields.entry.code else []
