@@ -365,6 +365,7 @@ add_all(
         "right: by name": lambda x, *, positions: rotate_pairs(x, positions),
         "right: cut off": lambda x, p: rotate_pairs(x, p.floor()),
         "shape: lambda x, positions: rotate(x, -x)[0]": both,
+        "values: nothing turns: x comes back": lambda x, p: 1 * x,
         "values: swapped power": swapped_power,
         "values: each is the one before it and -0.1": lambda x, p: rotate_pairs(
             x, p, frequencies=1 - np.arange(x.shape[-1] // 2) / 10

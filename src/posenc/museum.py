@@ -267,6 +267,12 @@ FAULTS = [
         )
     ),
     Fault(
+        "nothing turns",
+        "x comes back; keep what is turned, at positions that aren't all 0",
+        lambda call: call.encode(0 * call.angles),
+        kinds=ROTARY,
+    ),
+    Fault(
         "sum thrown away",
         "assign it, `x = x + pe`",
         lambda call: call.x,

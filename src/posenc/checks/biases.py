@@ -66,6 +66,12 @@ class Bias(Subject):
                 bias = np.tril(bias - bias.diagonal(axis1=1, axis2=2)[..., None])
         return floats(bias)
 
+    def described(self) -> tuple[None, str]:
+        """Say for how many heads ALiBi's slopes are, which the code alone tells."""
+        heads = len(self.square())
+        is_alibi = self.expected == "alibi"
+        return None, f"compared with ALiBi of {heads} heads" if is_alibi else ""
+
     def trial(self, words: str, given: Floats, meant: Floats) -> Trial:
         """Compare biases: a slope and a product are rounded, on both sides."""
         bound = 4 * UNIT * float(np.abs(meant).max())
