@@ -106,7 +106,7 @@ def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
         raise RuntimeError("no such luck\nand more")
 
     assert "RuntimeError: no such luck" in checks.check_table(crashes).error
-    monkeypatch.setattr("posenc.checks.encodings.rotations", crashes)
+    monkeypatch.setattr("posenc.checks.recognition.rotations", crashes)
     # An iterator that was read twice would leave no law, and pass.
     report = checks.check_rotary(rotate_pairs, laws=iter(["values"]))
     assert (report.failed, report.passed) == ([], False)

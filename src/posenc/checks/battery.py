@@ -41,6 +41,9 @@ from posenc.conventions import UNIT, EncodingCall
 #   module                      what is called at the first width: a torch module, or a function
 #   make(width)                 the same, with nothing kept from other calls
 #   result(array, positions)    the result for an array of the library, unchecked
+#   library                     torch or numpy; array(x) and places(positions) convert to it
+#   unit                        of rounding, in the type that is returned
+#   declared, other_kind        what is declared; whether it is no sinusoid
 
 
 def some(subject: Encoding) -> tuple[Any, range]:
@@ -181,18 +184,20 @@ def far(subject: Encoding) -> Trials:
 
 def axes(subject: Rotation) -> Trials:
     """Give another coordinate along each axis."""
-    if subject.count_of_axes == 1:
+    if subject.declared.count_of_axes == 1:
         raise Skip("for several coordinates, pass frequencies of shape (axes, pairs)")
     x = subject.draw((), 12)
     call: EncodingCall = subject.compare(x, range(12)).call
     # (rows, axes)
-    places = np.random.default_rng(SEED).integers(1, 256, (12, subject.count_of_axes))
+    places = np.random.default_rng(SEED).integers(
+        1, 256, (12, subject.declared.count_of_axes)
+    )
     made = subject.turned(subject.module, subject.array(x), subject.places(places))
     out = floats(made)
     # (axes, rows)
     k = call.convention.counted(places.T)
     # (rows, axes) @ (axes, pairs): the angles of all axes add up.
-    meant = call.encode(k.T @ subject.frequencies)
+    meant = call.encode(k.T @ subject.declared.frequencies)
     yield Trial("other coordinates", out, meant, NEAR, ("row", "dimension"))
 
 

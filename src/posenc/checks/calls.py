@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, cached_property, partial
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 
 from posenc._validate import check_int
-from posenc.checks.subjects import Subject, floats, type_of
+from posenc.checks.subjects import POSITIONS, Subject, argument, floats, type_of
 from posenc.checks.trials import SEED, Broken, WrongShape, user
 from posenc.conventions import Floats
 
@@ -66,6 +67,13 @@ class Code(Subject):
     def module(self) -> Any:
         """What is called at the first width."""
         return self.made(self.widths[0])
+
+    @cached_property
+    def place(self) -> Parameter | None:
+        """The argument for positions, if it has a usual name."""
+        call = getattr(self.module, "forward", self.module)
+        name = argument(call, POSITIONS)
+        return signature(call).parameters[name] if name else None
 
     def plain(self, width: int) -> Any:
         """Call the code with a batch."""

@@ -1,36 +1,29 @@
 """An encoding beside the book's: in the declared convention, or in the one recognized.
 
-`Encoding` has, from top to bottom, what is declared, what calls of the code tell, which convention
-that is, and how a call is compared. Tables, layers and rotations are subclasses, in `kinds`.
+`Encoding` calls the code. What is declared, and how a result is compared, is in `declared`; which
+convention results have, in `recognition`. Tables, layers and rotations are subclasses, in `kinds`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
-from inspect import Parameter, signature
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from posenc._validate import check_choice, check_d_model, check_positions, check_real
 from posenc.checks import causes
 from posenc.checks.calls import Code
-from posenc.checks.recognition import BASES, has_many_frequencies, rotations, tables
+from posenc.checks.declared import Declared, Result
+from posenc.checks.recognition import has_many_frequencies, likely, nearest, recognize
 from posenc.checks.reports import NO_CAUSE
-from posenc.checks.subjects import POSITIONS, argument
 from posenc.checks.trials import OTHER_KIND, Broken, Raised, Skip, Trial, WrongShape
-from posenc.conventions import KNOWN, UNIT, Convention, Floats
-from posenc.museum import known
+from posenc.conventions import UNIT, Convention, Floats
 
 ROWS = 257  # in most laws: positions 0 to 256, which bfloat16 still represents exactly
 FAR = 2**17 + 1  # positions that are tried
 ENTRIES = 2**21  # in one call, so that wide tables take no longer than narrow ones
-NINE_TENTHS = 0.9  # of the entries are enough to recognize a convention
-SOME = 9  # conventions, the likeliest: at least each layout and extent, upward
-LOOSE = 4  # bounds: what is off by a little more has the convention, and is wrong by `values`
 LEARNED = "another kind (learned?), not checked as sinusoidal; to do so, pass base= or convention="
 PAIRED = (
     "; pairs lie within the part if it is partial, across the head if proportional: to require "
@@ -43,114 +36,49 @@ MEANT = (
 UNKNOWN = "no known convention gives nine tenths of it; beside it is"
 
 
-def convention_of(declared: str | Convention | None, turns: bool) -> Convention | None:
-    """Return a convention, or the known one of a name, which must be of the right kind."""
-    if isinstance(declared, str):
-        check_choice("name of a convention", declared, KNOWN)
-        declared = KNOWN[declared]
-    if declared and declared.rotary != turns:
-        of = "a rotation" if turns else "a table"
-        raise ValueError(f"convention must be that of {of}, got {declared}")
-    return declared
-
-
-def of_axes(frequencies: Any) -> Floats:
-    """Return declared frequencies, (axes, pairs), or no pairs of one axis if there are none."""
-    if frequencies is None:
-        return np.zeros((1, 0))
-    omega = check_positions(frequencies, "frequencies", ndim=None)
-    if not omega.size or omega.ndim not in (1, 2):
-        rule = "must have shape (pairs,) or (axes, pairs)"
-        raise ValueError(f"frequencies {rule}, got {omega.shape}")
-    return np.atleast_2d(omega)
-
-
-class Result(NamedTuple):
-    """What a call gave."""
-
-    x: Floats  # (..., seq_len, width)
-    k: Floats  # positions, (seq_len,) or (batch, seq_len)
-    out: Floats  # of the shape of x
-    unit: float  # of rounding, in the type that was returned
-
-
 class Encoding(Code):
-    """Code of an encoding, what it is declared to be, and what it is compared with.
+    """Code of an encoding, what its calls tell, and what laws compare.
 
-    That is the declared convention, or the first known one that gives nine tenths of the whole
-    sequence. For example, code that adds the paper's table is compared with that if nothing is
-    declared, and with Marian's if ``convention="Marian"`` is.
+    What calls tell is found out when a law first asks for it, from top to bottom, and kept:
+
+    ===============  ==========================================  ================
+    limit            how many positions the code takes           Raised (a class)
+    unit, carried    of all results                              Raised, Broken
+    sequences        results of all rows, one for each width     Raised, Broken
+    other_kind       whether these aren't sinusoids              Raised, Broken
+    convention       the declared one, or that of the sequences  Raised, Broken
+    nearest          that, or one beside which a fault is told   Skip, too
+    ===============  ==========================================  ================
+
+    The last column is what a property may raise, which its law reports.
     """
+
+    unit: Any = UNIT  # of rounding, in the type that is returned
+    carried: Any = 1.0  # the multiplier of x, where rows are added to it
 
     def __init__(
         self,
         subject: Any,
         widths: Sequence[int] | None = None,
         longest: int = 0,
-        learned: bool = False,
         base: float | None = None,
         convention: str | Convention | None = None,
         frequencies: Any = None,
         attention_factor: float = 1.0,
+        learned: bool = False,
     ) -> None:
-        if base is not None and (convention or frequencies is not None):
-            raise ValueError("base must not be given with what includes it")
-        # What is declared: it stays as it is.
-        self.turns = self.kind == "rotary"
-        # Those that it may have
-        self.bases = BASES
-        if base is not None:
-            self.bases = [check_real("base", base, positive=True)]
-        self.factor = check_real("attention_factor", attention_factor, positive=True)
-        self.declared_convention = convention_of(convention, self.turns)
-        self.frequencies = of_axes(frequencies)
-        self.count_of_axes, self.declared_pairs = self.frequencies.shape
-        self.is_declared = bool(base or self.declared_convention or self.declared_pairs)
-        self.learned = learned
-        if learned and (self.is_declared or self.turns):
-            raise ValueError("learned must not be given with what is of sinusoids")
+        self.declared = Declared(
+            self.kind, base, convention, frequencies, attention_factor, learned
+        )
         if widths is None:
             widths = self.widths_of(subject) if hasattr(subject, "training") else []
-        usual = [2 * self.declared_pairs] if self.declared_pairs else [16, 24]
-        # A single width is taken, too.
-        taken = [check_d_model(width) for width in np.ravel(widths)] or usual
-        self.check_widths(taken)
-        super().__init__(subject, taken, longest)
-
-    @property
-    def carried(self) -> float:
-        """The multiplier of x, where rows are added to it."""
-        return 1.0
-
-    @property
-    def unit(self) -> float:
-        """The unit of rounding, in the type that is returned."""
-        return UNIT
+        super().__init__(subject, self.declared.widths(widths), longest)
 
     def widths_of(self, module: Any) -> list[int]:
         """Return the width of a torch module, if it tells."""
         return []
 
-    def check_widths(self, widths: list[int]) -> None:
-        """Raise if frequencies are declared, and aren't those of one of these widths alone."""
-        known = self.declared_convention or Convention()
-        most = len(known.encoding(np.zeros((1, widths[0])), [0]).powers)
-        # Of a rotation, a part may turn.
-        part = self.turns and not self.declared_convention
-        fits = len(widths) == 1 and (0 if part else most) <= self.declared_pairs <= most
-        if self.declared_pairs and not fits:
-            rule = f"must be one that frequencies of {self.declared_pairs} pairs fit"
-            raise ValueError(f"widths {rule}; got {widths}")
-
-    # What calls of the code tell. Each is found out when a law first asks for it, since the code
-    # may raise, which the law reports.
-
-    @cached_property
-    def place(self) -> Parameter | None:
-        """The argument for positions, if it has a usual name."""
-        call = getattr(self.module, "forward", self.module)
-        name = argument(call, POSITIONS)
-        return signature(call).parameters[name] if name else None
+    # What calls of the code tell
 
     @cached_property
     def limit(self) -> int:
@@ -189,12 +117,14 @@ class Encoding(Code):
         """Call the code, or a variant, and keep those rows that are shown."""
         out = self.call(x, positions, **variant)
         k = np.asarray(positions, np.float64)[..., shown]
-        return Result(x[..., shown, :], k, out[..., shown, :], unit or self.unit)
+        unit = unit or self.unit
+        return Result(x[..., shown, :], k, out[..., shown, :], unit, self.carried)
 
     @cached_property
     def sequences(self) -> list[Result]:
         """For each width, a call of all rows; x is drawn for a rotation, else zeros."""
-        inputs = [self.turns * self.draw((), self.rows, width) for width in self.widths]
+        turns = self.declared.turns
+        inputs = [turns * self.draw((), self.rows, width) for width in self.widths]
         return [self.measure(x, range(self.rows)) for x in inputs]
 
     @cached_property
@@ -214,96 +144,45 @@ class Encoding(Code):
     @cached_property
     def other_kind(self) -> bool:
         """Whether it is no sinusoid: that is declared, or seen from the entries."""
-        if self.learned or self.is_declared or self.turns:
-            return self.learned
+        known = self.declared
+        if known.learned or known.is_sinusoid or known.turns:
+            return known.learned
         few = self.rows < 64  # too few to tell
         return not few and has_many_frequencies(self.table)
-
-    # Which convention it has. Until that is known, calls are compared with one that is passed on.
-
-    def likely(self, bases: list[float], declared_pairs: int) -> list[Convention]:
-        """Return conventions, usual ones first, if so many pairs turn; 0 is not to say."""
-        x, _, out, _ = self.sequences[-1]
-        found = rotations(x, out, declared_pairs) if self.turns else tables()
-        return [replace(one, base=base) for base in bases for one in found]
-
-    def share(self, convention: Convention) -> float:
-        """Return which share of the entries a convention gives, at the width with the fewest."""
-        trials = self.compare_with(convention, self.sequences)
-        return float(min((trial.ratio <= LOOSE).mean() for trial in trials))
 
     @cached_property
     def convention(self) -> Convention | None:
         """The declared convention, or the one recognized, if there is one."""
-        if self.declared_convention:
-            return self.declared_convention
-        likely = self.likely(self.bases, self.declared_pairs)
-        return next((one for one in likely if self.share(one) >= NINE_TENTHS), None)
+        return self.declared.convention or recognize(self.declared, self.sequences)
 
     @cached_property
     def nearest(self) -> Convention:
-        """The convention, or that beside which a fault gives the same, or what gives most.
-
-        A law that asks for it is skipped if the encoding is of another kind.
-        """
+        """The convention, or the nearest; a law is skipped if the encoding is of another kind."""
         if self.other_kind:
             raise Skip(OTHER_KIND)
-        if self.convention:
-            return self.convention
-        some = self.likely(self.bases, self.declared_pairs)[:SOME]
-        for one in some + [replace(some[0], base=base) for base in self.bases]:
-            if causes.causes(known(self.kind), self.compare_with(one, self.usual)):
-                return one
-        for one in some:
-            if causes.measured_causes(self.compare_with(one, self.usual)):
-                return one
-        return max(some, key=self.share)
+        return self.convention or nearest(self.declared, self.sequences, self.usual)
 
-    # The comparison
+    # What laws compare
+
+    def compare(self, x: Floats, positions: Any, **options: Any) -> Trial:
+        """Call the code, as `measure` does, and compare it with the nearest convention."""
+        result = self.measure(x, positions, **options)
+        return self.declared.trial(self.nearest, result)
+
+    def whole(self) -> list[Trial]:
+        """Compare the whole sequence at each width."""
+        return self.declared.trials(self.nearest, self.sequences)
 
     def described(self) -> tuple[Convention | None, str]:
         """Return what it is compared with, and that in words."""
         if self.other_kind:
             return None, LEARNED
         text = f"{'compared with' if self.convention else UNKNOWN} {self.nearest}"
-        if self.declared_pairs:
+        if self.declared.pairs:
             text += ", but at the declared frequencies"
-        if not self.declared_convention and self.nearest.extent != "whole":
+        if not self.declared.convention and self.nearest.extent != "whole":
             text += PAIRED
         return self.convention, text
-
-    def compare_with(
-        self, convention: Convention, results: list[Result]
-    ) -> list[Trial]:
-        """Compare results with a convention."""
-        return [self.trial(convention, *result) for result in results]
-
-    def trial(
-        self, convention: Convention, x: Floats, k: Floats, out: Floats, unit: float
-    ) -> Trial:
-        """Compare a result with a convention."""
-        if k.ndim == 2:
-            # (batch, seq_len) → (batch, 1, …, seq_len), over the heads
-            k = k.reshape(len(k), *[1] * (x.ndim - 3), -1)
-        call = convention.encoding(x, np.broadcast_to(k, x.shape[:-1]))
-        call = call._replace(factor=self.factor, carried=self.carried)
-        if self.declared_pairs:
-            # Coordinates of several axes are equal, so that their frequencies add up.
-            call = call._replace(frequencies=self.frequencies.sum(axis=0))
-        # (seq_len, width), (batch, seq_len, width) or (batch, heads, seq_len, width)
-        axes = (*("sequence", "head")[: x.ndim - 2], "position", "dimension")
-        return Trial(
-            f"shape {x.shape}", out, call.meant, call.bounds(unit), axes, call, unit
-        )
-
-    def compare(self, x: Floats, positions: Any, **options: Any) -> Trial:
-        """Call the code, as `measure` does, and compare it with the nearest convention."""
-        result = self.measure(x, positions, **options)
-        return self.trial(self.nearest, *result)
-
-    def whole(self) -> list[Trial]:
-        """Compare the whole sequence at each width."""
-        return self.compare_with(self.nearest, self.sequences)
 
     def explain(self, trials: list[Trial]) -> str:
         """Return what gives these trials and the usual calls, or what to declare."""
@@ -313,8 +192,10 @@ class Encoding(Code):
             return ""
         # Of results that are rounded to a half type, calls in other types say nothing.
         if calls[0].unit <= UNIT:
-            calls = self.compare_with(self.nearest, self.usual) + calls
+            calls = self.declared.trials(self.nearest, self.usual) + calls
         # What is followed instead of what is declared, at its own frequencies
-        others = self.likely(BASES, 0) if self.is_declared else []
+        others: list[Convention] = []
+        if self.declared.is_sinusoid:
+            others = likely(Declared(self.kind), self.sequences)
         found = causes.explain(calls, self.kind, others)
         return found or ("" if self.convention else NO_CAUSE + MEANT)

@@ -122,8 +122,10 @@ class Rotation(Encoding):
 
     def raw(self, module: Any, x: Any, positions: Any) -> Any:
         """Call the function; each of several axes gets the same coordinate."""
-        if self.count_of_axes > 1:
-            positions = self.library.stack([positions] * self.count_of_axes, -1)
+        if self.declared.count_of_axes > 1:
+            positions = self.library.stack(
+                [positions] * self.declared.count_of_axes, -1
+            )
         return self.turned(module, x, positions)
 
     def turned(self, module: Any, x: Any, positions: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Which conventions an encoding may follow, and whether it is a sinusoid at all."""
+"""Which convention results have, and whether they are sinusoids at all. No code is called here.
+
+Functions take `sequences`, the results of all rows, a width each.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from posenc.checks import causes
+from posenc.checks.declared import Declared, Result
 from posenc.conventions import KNOWN, LAYOUTS, ROTARY_LAYOUTS, RULES, Convention, Floats
+from posenc.museum import known
 
-# Bases of released models, the most usual ones first
-BASES = [1e4, 5e5, 1e6, 1e5, 1e3, 1e2, 1e7, 5e6]
-BASES += [8e6, 1.5e5, 1.6e5, 2.5e5, 5e4, 4e4, 3e4, 2e4]
+NINE_TENTHS = 0.9  # of the entries are enough to recognize a convention
+SOME = 9  # conventions, the likeliest: at least each layout and extent, upward
+LOOSE = 4  # bounds: what is off by a little more has the convention, and is wrong by `values`
 
 
 def tables() -> list[Convention]:
@@ -56,6 +62,44 @@ def rotations(x: Floats, out: Floats, declared_pairs: int) -> list[Convention]:
         for one in extents
         for layout in ROTARY_LAYOUTS
     ]
+
+
+def likely(declared: Declared, sequences: list[Result]) -> list[Convention]:
+    """Return conventions that sequences may have, usual ones first."""
+    x, out = sequences[-1].x, sequences[-1].out
+    found = rotations(x, out, declared.pairs) if declared.turns else tables()
+    return [replace(one, base=base) for base in declared.bases for one in found]
+
+
+def share(declared: Declared, convention: Convention, sequences: list[Result]) -> float:
+    """Return which share of the entries a convention gives, at the width with the fewest."""
+    trials = declared.trials(convention, sequences)
+    return float(min((trial.ratio <= LOOSE).mean() for trial in trials))
+
+
+def recognize(declared: Declared, sequences: list[Result]) -> Convention | None:
+    """Return the first convention that gives nine tenths of the sequences, if there is one.
+
+    For example, code that adds the paper's table has that convention.
+    """
+    for one in likely(declared, sequences):
+        if share(declared, one, sequences) >= NINE_TENTHS:
+            return one
+    return None
+
+
+def nearest(
+    declared: Declared, sequences: list[Result], usual: list[Result]
+) -> Convention:
+    """Return the convention beside which a fault gives all usual results, or what gives most."""
+    some = likely(declared, sequences)[:SOME]
+    for one in some + [replace(some[0], base=base) for base in declared.bases]:
+        if causes.causes(known(declared.kind), declared.trials(one, usual)):
+            return one
+    for one in some:
+        if causes.measured_causes(declared.trials(one, usual)):
+            return one
+    return max(some, key=lambda one: share(declared, one, sequences))
 
 
 def has_many_frequencies(rows: Floats) -> bool:
