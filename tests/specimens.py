@@ -21,6 +21,8 @@ from posenc import (
     t5_buckets,
 )
 from posenc.book import tiny
+from posenc.checks.decoders import Decoder
+from posenc.conventions import UNIT
 from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 
 SPECIMENS = []  # of `add`
@@ -313,6 +315,13 @@ def untrainable(x, p):
     return rotate_pairs(x, p)
 
 
+def late_and_cut_off(x, p):
+    """Begin late, and raise in a later call."""
+    if p[0] == 200:
+        raise IndexError
+    return rotate_pairs(x, p + (p[0] == 1))
+
+
 class PairInTraining(recall.Rotary):
     def forward(self, x, positions):
         turned = super().forward(x, positions)
@@ -422,6 +431,11 @@ WITH_THEIR_LAW = {
     "start: row + first position": from_the_first,
     "half: no known fault": lambda x, p: posenc.rotate_pairs(x, p / 3),
     "start: 257 rows begin at 1, for 0": lambda x, p: rotate_pairs(x, p + 1),
+    "start: 4 rows begin at 2, for 1": late_and_cut_off,
+    # A row that is read alone, by where it is
+    "steps: 1 rows begin at 4, for 3; 1 rows begin at 5, for 4": lambda x, p: (
+        rotate_pairs(x, p + p // 3 if len(p) == 1 else p)
+    ),
     # With the gradient of what doesn't turn
     "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
     "inference: Inference tensors cannot be saved": Kept(),
@@ -514,6 +528,11 @@ PADDED = partial(add, "positions", expected="left padding")
 PADDED("right: words", words)
 PADDED("right: NaN at padding", lambda mask: np.where(mask, words(mask), np.nan))
 PADDED("right: as RoBERTa", as_roberta, right=as_roberta)
+PADDED(
+    "right: in steps of 0.1",
+    lambda mask: 0.1 * words(mask),
+    right=lambda mask: 0.1 * words(mask).double(),
+)
 PADDED("values: it gives [0. 0. 2. 3. 4.] for [0 0 0 1 2]", as_roberta)
 PADDED(
     "values: it gives [0. 0. 0. 1. 2.] for",
@@ -578,6 +597,16 @@ for says, reader in READERS.items():
     add("decoder", says, Pair(reader))
 # Whole, its words look ahead; in steps they can't.
 AHEAD = Pair(lambda t: full(t) + 0.1 * t[:, -1:, None], DECODER.step)
+# A little more than a law allows: no begin is told
+SLIGHT = 1.05 * UNIT**0.5 * np.ptp(Decoder(full).alone)
+
+
+def slightly_off(tokens, cache):
+    scores, cache = DECODER.step(tokens, cache)
+    return scores + SLIGHT, cache
+
+
+add("decoder", "steps: no known fault", Pair(full, slightly_off))
 add_all(
     "decoder",
     {

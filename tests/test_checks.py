@@ -114,7 +114,12 @@ def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
         report.raise_if_failed()
 
 
-KINDS = {Rotary(): "rotary", nn.ReLU(): "module", offsets: "bias"}
+class OfBoth(nn.Module):
+    def forward(self, q, k, position_ids):
+        return q, k
+
+
+KINDS = {Rotary(): "rotary", OfBoth: "rotary", nn.ReLU(): "module", offsets: "bias"}
 
 
 @pytest.mark.parametrize(("subject", "kind"), KINDS.items())
@@ -181,6 +186,16 @@ def test_expected_failures(tmp_path):
     file.write_text('[Own.exponent]\nvalues = "halved"')
     with pytest.raises(ValueError, match=r'as in \["Own.exponent"\]'):
         report.expecting(file)
+
+
+def test_an_expectation_is_for_the_kinds_that_have_the_law():
+    tests = checks.parametrize_with_checks(
+        [table, rotate_pairs], expect={"unique": "by turns"}, laws=["shape"]
+    )
+    table_shape, rotary_shape = tests.mark.args[1]
+    rotary_shape.values[0]()
+    with pytest.raises(ValueError, match="got unique"):  # which isn't tested
+        table_shape.values[0]()
 
 
 # With a base, since all usual ones would be tried

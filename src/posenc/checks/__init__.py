@@ -262,21 +262,25 @@ def kind_of(subject: Any) -> str:
     """Guess what a subject is: "table", "module", "rotary" or "bias".
 
     A torch module, or its class, is "rotary" if its ``forward`` can't be called without positions,
-    else a "module". A function of a single argument is a "bias"; of a second one with a name for
-    positions, "rotary"; any other, a "table".
+    else a "module". A function of a single argument is a "bias"; one that can't be called without
+    positions, or has a second argument of such a name, "rotary"; any other, a "table".
     """
     is_module = hasattr(subject, "forward")
     call = subject.forward if is_module else subject
-    names = [
+    arguments = dict(inspect.signature(call).parameters)
+    arguments.pop("self", None)
+    required = [
         name
-        for name, argument in inspect.signature(call).parameters.items()
-        if name != "self" and (argument.default is argument.empty or not is_module)
+        for name, argument in arguments.items()
+        if argument.default is argument.empty
     ]
-    if names[1:] and names[1] in POSITIONS:
+    # The first is x.
+    usual = required if is_module else [*arguments][:2]
+    if {*required[1:], *usual[1:]} & {*POSITIONS}:
         return "rotary"
     if is_module:
         return "module"
-    return "table" if names[1:] else "bias"
+    return "table" if len(arguments) > 1 else "bias"
 
 
 def parametrize_with_checks(
@@ -290,17 +294,22 @@ def parametrize_with_checks(
     """Decorate a pytest function to run as one test per subject and law.
 
     The function takes one argument, ``check``, and calls it. Expected failures, as for
-    `Report.expecting`, are xfails; a law that passes in spite of one fails. The other arguments are
-    those of `check`.
+    `Report.expecting`, are xfails; a law that passes in spite of one fails. Those of laws that only
+    other kinds have are left out. The other arguments are those of `check`.
     """
     import pytest
 
     def tests_of(subject: Any) -> Iterator[Any]:
+        of_kind = kind or kind_of(subject)
+        reasons: Any = expect or {}
+        if isinstance(reasons, Mapping):
+            others = {law.name for law in LAWS} - {*laws_of(of_kind)}
+            reasons = {law: reasons[law] for law in reasons if law not in others}
         # Made when the first test of the subject runs
         report = cache(
-            lambda: check(subject, kind, laws, **options).expecting(expect or {})
+            lambda: check(subject, of_kind, laws, **options).expecting(reasons)
         )
-        for law in choose(kind or kind_of(subject), laws):
+        for law in choose(of_kind, laws):
             name = f"{name_of(subject)}-{law.name}"
             yield pytest.param(partial(assert_law, report, law.name), id=name)
 

@@ -9,7 +9,7 @@ import numpy as np
 from posenc._validate import check_choice
 from posenc.checks.subjects import Subject, floats
 from posenc.checks.trials import Broken, Trial, Trials, user
-from posenc.conventions import Floats
+from posenc.conventions import UNIT, Floats
 
 COUNT = (
     "count each text alone, without its padding, and each axis, from the right number; if it is "
@@ -93,4 +93,7 @@ def values(builder: Builder) -> Trials:
     """Compare the ids that matter."""
     axes = ("axis", "patch") if builder.expected == "images" else ("row", "column")
     given, meant = builder.built(builder.subject), builder.meant
-    yield Trial(builder.expected, given, meant, axes=axes)
+    # Whole numbers are exact; of others, a step and a product are rounded.
+    has_fractions = (meant % 1).any()
+    bounds = 4 * UNIT * has_fractions * np.abs(meant)
+    yield Trial(builder.expected, given, meant, bounds, axes)

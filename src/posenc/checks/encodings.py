@@ -39,18 +39,18 @@ UNKNOWN = "no known convention gives nine tenths of it; beside it is"
 class Encoding(Code):
     """Code of an encoding, what its calls tell, and what laws compare.
 
-    What calls tell is found out when a law first asks for it, from top to bottom, and kept:
+    What calls tell is found out when a law first asks for it, and kept. Each of these needs those
+    above it alone. What it may raise, the law reports, and the next law tries again.
 
-    ===============  ==========================================  ================
-    limit            how many positions the code takes           Raised (a class)
-    unit, carried    of all results                              Raised, Broken
-    sequences        results of all rows, one for each width     Raised, Broken
-    other_kind       whether these aren't sinusoids              Raised, Broken
-    convention       the declared one, or that of the sequences  Raised, Broken
-    nearest          that, or one beside which a fault is told   Skip, too
-    ===============  ==========================================  ================
-
-    The last column is what a property may raise, which its law reports.
+    ==============  ==========================================  =======================
+    limit           how many positions the code takes           Raised, if a class does
+    unit, carried   of all results                              Raised, Broken
+    sequences       results of all rows, one for each width     Raised, Broken
+    usual           the same, and a batch in front              Raised, Broken
+    other_kind      whether these aren't sinusoids              Raised, Broken
+    convention      the declared one, or that of the sequences  Raised, Broken
+    nearest         that, or one beside which a fault is told   Raised, Broken, or Skip
+    ==============  ==========================================  =======================
     """
 
     unit: Any = UNIT  # of rounding, in the type that is returned

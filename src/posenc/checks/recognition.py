@@ -14,7 +14,9 @@ from posenc.checks.declared import Declared, Result
 from posenc.conventions import KNOWN, LAYOUTS, ROTARY_LAYOUTS, RULES, Convention, Floats
 from posenc.museum import known
 
-NINE_TENTHS = 0.9  # of the entries are enough to recognize a convention
+# Of the entries, are enough to recognize a convention. A fault in fewer of them, such as a bad
+# column of 16, is then told beside it.
+NINE_TENTHS = 0.9
 SOME = 9  # conventions, the likeliest: at least each layout and extent, upward
 LOOSE = 4  # bounds: what is off by a little more has the convention, and is wrong by `values`
 
@@ -66,6 +68,7 @@ def rotations(x: Floats, out: Floats, declared_pairs: int) -> list[Convention]:
 
 def likely(declared: Declared, sequences: list[Result]) -> list[Convention]:
     """Return conventions that sequences may have, usual ones first."""
+    # Which dimensions turn is seen at one width.
     x, out = sequences[-1].x, sequences[-1].out
     found = rotations(x, out, declared.pairs) if declared.turns else tables()
     return [replace(one, base=base) for base in declared.bases for one in found]
