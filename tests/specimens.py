@@ -432,9 +432,9 @@ WITH_THEIR_LAW = {
     "half: no known fault": lambda x, p: posenc.rotate_pairs(x, p / 3),
     "start: 257 rows begin at 1, for 0": lambda x, p: rotate_pairs(x, p + 1),
     "start: 4 rows begin at 2, for 1": late_and_cut_off,
-    # A row that is read alone, by where it is
-    "steps: 1 rows begin at 4, for 3; 1 rows begin at 5, for 4": lambda x, p: (
-        rotate_pairs(x, p + p // 3 if len(p) == 1 else p)
+    # One number for each call would fit, too, and tell less.
+    "steps: fail have other positions: 2*position": lambda x, p: rotate_pairs(
+        x, p * (1 + (len(p) == 1))
     ),
     # With the gradient of what doesn't turn
     "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),

@@ -117,19 +117,19 @@ def lateness(trial: Trial) -> int:
 
 
 def other_begin(trials: list[Trial]) -> Iterator[Fault]:
-    """Measure where calls begin whose rows are all late alike.
+    """Measure where calls begin whose rows are all late alike, by the number of rows.
 
-    Calls are told apart by the number of rows, and by where they should begin.
+    A number for each call would tell less: of single rows at 2*position, one for each position.
     """
     late = {}
     said = []
     for trial in trials:
         count, right = trial.given.shape[-2], trial.call.positions.flat[0]
-        late[count, right] = more = lateness(trial)
-        said.append(f"{count} rows begin at {right + more:.6g}, for {right:.6g}")
+        late[count] = lateness(trial)
+        said.append(f"{count} rows begin at {right + late[count]:.6g}, for {right:.6g}")
 
     def make(call: EncodingCall) -> Floats:
-        more = late.get((call.x.shape[-2], call.positions.flat[0]), 0)
+        more = late.get(call.x.shape[-2], 0)
         return call.encode(call.angles + more * call.frequencies)
 
     yield Fault("other positions", f"{'; '.join(said[:2])}; {COUNT}", make)
