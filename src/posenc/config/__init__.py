@@ -121,10 +121,10 @@ def read_model(file: Fields, model_type: str) -> Positions:
     fields = file.read_as(entry)
     kinds = kinds_of_layers(fields)
     layers, lengths = zip(*map(describe, kinds), strict=True)
-    limit, original = fields[LIMIT], fields[ORIGINAL]
+    limit = fields[LIMIT]
     # Lengths are those of the first kind that is stretched from a known one.
-    known = [start_and_end for start_and_end in lengths if start_and_end[0]]
-    start, end = known[0] if known else (original, limit)
+    plain = fields[ORIGINAL], limit
+    start, end = next((pair for pair in lengths if pair[0]), plain)
     mappings = [fields, *(kind.rope for kind in kinds)]
     unread = unread_fields(*mappings)
     if unread and not entry.code:  # the fields that aren't read may tell layers apart

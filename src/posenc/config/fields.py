@@ -157,7 +157,7 @@ class Fields:
 
     def equals(self, name: str, value: Any) -> bool:
         """Whether a field has a value, in the file or by default."""
-        self.used |= self.spelled.keys() & {name}
+        self.says(name)  # which uses it
         return bool(self.values[name] == value)
 
     def says(self, name: str) -> bool:
@@ -179,14 +179,13 @@ class Fields:
     def inside(self, name: str) -> Fields:
         """Return a mapping inside this one, an empty one if there is none."""
         self.used.add(name)
-        spelling = self.spelled.get(name, name)
-        is_said = spelling in self.content
-        source = self.content if is_said else self.defaults
-        mapping = as_mapping(source.get(spelling))
+        path, spelling = f"{self.place(name)}.", self.spelled.get(name, name)
+        if spelling in self.content:
+            mapping = as_mapping(self.content[spelling])
+            return Fields(mapping, path, self.entry, self, {})
         # What is inside a default are defaults.
-        content, defaults = (mapping, {}) if is_said else ({}, mapping)
-        path = f"{self.place(name)}."
-        return Fields(content, path, self.entry, self, defaults)
+        defaults = as_mapping(self.defaults.get(spelling))
+        return Fields({}, path, self.entry, self, defaults)
 
     def read_as(self, entry: Entry) -> Fields:
         """Return the same fields as the code of a type reads them, used and noted as before."""
@@ -226,8 +225,7 @@ def without_empty(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def spellings(content: Mapping[str, Any], entry: Entry) -> dict[str, str]:
     """Return how a file spells the fields that it has, of those that a type's code reads."""
-    some = {*WORDS["which_layers"], *WORDS["read_by_some"]}
-    unread = some - {*entry.reads}
+    unread = {*WORDS["which_layers"], *WORDS["read_by_some"]} - {*entry.reads}
     if not entry.code:  # what kinds of layers do, only the code says
         unread = {"layer_types", *WORDS["which_layers"]}
     elif content.get("use_sliding_window") is False:  # as the file says, it isn't used

@@ -36,8 +36,8 @@ def kinds_of_layers(fields: Fields) -> list[Kind]:
     rope = mapping_of_rotation(fields)
     encoding = where_positions_enter(fields)
     groups = groups_of_layers(fields)
-    mappings = rope.content or rope.defaults
-    nested = [name for name in mappings if isinstance(mappings[name], Mapping)]
+    mapping = rope.content or rope.defaults
+    nested = [name for name, value in mapping.items() if isinstance(value, Mapping)]
     if nested and {name for name, _ in groups} <= {ALL, SOME}:
         # It isn't known which layers are of which kind.
         groups = {(name, False): [] for name in nested}
@@ -91,15 +91,15 @@ def note_strangers(rope: Fields, kinds: set[str]) -> None:
 
 def mapping_of_kind(name: str, rope: Fields) -> Fields:
     """Return what layers of one kind follow of a mapping of rotations for all kinds."""
-    entry = rope.entry
+    entry, own = rope.entry, {}
     if name not in entry.local:
         return rope
     # Local layers have a base of their own, and in some models no scaling.
-    if rope.says("factor") and not entry.local_scaled:
+    if entry.local_scaled:
+        bases = SPELLINGS["rope_theta"]
+        own = {field: x for field, x in rope.content.items() if field not in bases}
+    elif rope.says("factor"):
         rope.remarks.append(f"{rope.name} applies to global attention, not to {name}")
-    scaling = rope.content.items() if entry.local_scaled else ()
-    bases = SPELLINGS["rope_theta"]
-    own = {name: value for name, value in scaling if name not in bases}
     return Fields(own, rope.path, entry, rope, {})
 
 

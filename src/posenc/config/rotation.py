@@ -1,4 +1,7 @@
-"""How queries and keys turn in one kind of layer: `describe` computes it from the fields."""
+"""How queries and keys turn in one kind of layer: `describe` computes it from the fields.
+
+To read a field is to tell of it (see `Fields`): a function reads what its answer needs, not more.
+"""
 
 from dataclasses import replace
 from functools import partial
@@ -10,12 +13,10 @@ from posenc.layers import ROTARY, TABLE, Layers
 from posenc.scaling import ORIGINAL, Scaling, find_scaling, rotary_frequencies
 
 LIMIT = "max_position_embeddings"
+WIDEST = 65_536  # dimensions of a head, of which frequencies are computed
+PAIRINGS: dict[bool | None, str] = {True: "neighbors", False: "halves"}
 # Fields of a scaling, as `rotary_frequencies` takes them, and the limit.
 Settings = dict[str, Any]
-PAIRINGS: dict[bool | None, str] = {True: "neighbors", False: "halves"}
-WIDEST = 65_536  # dimensions of a head, of which frequencies are computed
-
-
 # The length before a scaling, and the one that it is for.
 Lengths = tuple[int | None, int | None]
 UNSAID = None, None
@@ -69,14 +70,21 @@ def window(kind: Kind) -> int | None:
 def with_widths(kind: Kind, layers: Layers) -> Layers:
     """Note the width of a head, how many of its dimensions turn, and from which one on.
 
-    DeepSeek's heads have 192 dimensions: 128 (qk_nope_head_dim) stand still, then 64
-    (qk_rope_head_dim) turn. In others the first ones turn, or all.
+    In DeepSeek's heads some dimensions stand still, and those that turn come last:
+
+        qk_rope_head_dim  qk_nope_head_dim   head_dim       rotated            first
+        64                128                192            64                 128
+        64                missing            width_of_head  64                 unknown
+        missing or 0      any                width_of_head  turning_by_share   0
+        one or both are invalid              unknown        qk_rope_head_dim   unknown
+
+    Then `first` is 0 if all turn; of code that isn't known, it is unknown if some do.
     """
     fields = kind.fields
-    turning = fields["qk_rope_head_dim"]
-    first = fields["qk_nope_head_dim"] if turning else 0
+    turning: int | None = fields["qk_rope_head_dim"]
     if fields.is_invalid("qk_rope_head_dim", "qk_nope_head_dim"):
         return replace(layers, rotated=turning)
+    first = fields["qk_nope_head_dim"] if turning else 0
     if turning and first is not None:
         width: int | None = first + turning
     else:
@@ -95,7 +103,7 @@ def with_widths(kind: Kind, layers: Layers) -> Layers:
 
 
 def width_of_head(kind: Kind) -> int | None:
-    """Return the width of a query or key."""
+    """Return the width of a query or key: the kind's, or that of all, or one of so many."""
     fields = kind.fields
     for name in (WORDS["width_of_kind"].get(kind.name, "head_dim"), "head_dim"):
         width: int | None = fields[name]
@@ -114,10 +122,12 @@ def width_of_head(kind: Kind) -> int | None:
 
 
 def turning_by_share(kind: Kind, width: int | None) -> int | None:
-    """Return how many dimensions turn.
+    """Return how many dimensions turn, by the first of these: all turn without any.
 
-    What counts is, in this order: the share of the mapping, of the file, a number, the share of the
-    class. Without these, all turn.
+    1. The share in the mapping.
+    2. The share in the file.
+    3. The number, rotary_dim.
+    4. The share of the class.
     """
     fields, rope = kind.fields, kind.rope
     source = rope if rope[SHARE] or rope.is_invalid(SHARE) else fields
