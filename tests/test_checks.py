@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from reading import python, text_of
 from recall import Rotary, check
 from specimens import SPECIMENS, offsets, table
 from torch import nn
 
 from posenc import checks, rotate_pairs
-from posenc.book import hunt
+from posenc.book import hunt, tiny
 from posenc.checks.__main__ import main
 from posenc.conventions import Convention
 
@@ -146,6 +147,23 @@ BAD = {  # options of a check, by what is said of them
 def test_an_argument_that_is_wrong_is_named(message):
     with pytest.raises((TypeError, ValueError), match=message):
         checks.check(table, **BAD[message])
+
+
+def test_a_hunt_counts_what_is_false_and_not_what_does_not_run():
+    assert hunt.objection(lambda encode: torch.tensor(False), table)
+    with pytest.raises(pytest.skip.Exception):
+        hunt.hunt(lambda encode: pytest.skip("later"))
+    with pytest.raises(TypeError):
+        hunt.hunt(lambda: None)
+
+
+def test_a_decoder_continues_the_last_segment_of_its_cache():
+    decoder = tiny.Decoder(tiny.initial_weights(0))
+    tokens, segments = np.array([[3, 1, 4, 1], [1, 1, 2, 2]])[:, None]
+    _, cache = decoder.step(tokens[:, :3], segments=segments[:, :3])
+    scores, _ = decoder.step(tokens[:, 3:], cache)
+    whole = decoder.full(tokens, segments=segments)
+    assert np.allclose(scores, whole[:, 3:], rtol=0, atol=1e-6)
 
 
 def own_exponent(seq_len, d_model):

@@ -30,16 +30,31 @@ def test_a_length_that_a_task_cannot_have_is_refused(task, seq_len):
 
 
 UNFIT = {
-    "steps": {"steps": 0},
-    "spread": {"spread": 15},
-    "answers": {"task": "place", "seq_len": 17},
+    "steps must be at least": {"steps": 0},
+    "spread must be at least": {"spread": 15},
+    "answers must be at least": {"task": "place", "seq_len": 17},
+    # A table would say False of it.
+    "causal must be bool": {"causal": 1},
 }
 
 
-@pytest.mark.parametrize("name", UNFIT)
-def test_settings_that_cannot_be_trained_are_refused(name):
-    with pytest.raises(ValueError, match=f"{name} must be at least"):
-        ex.Settings(**UNFIT[name])
+@pytest.mark.parametrize("message", UNFIT)
+def test_settings_that_cannot_be_trained_are_refused(message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        ex.Settings(**UNFIT[message])
+
+
+def test_a_study_with_a_key_that_nothing_reads_is_refused(monkeypatch):
+    study = train.STUDIES[0] | {"lenghts": [64]}
+    monkeypatch.setattr(train, "STUDIES", [study])
+    with pytest.raises(ValueError, match="lenghts"):
+        next(train.jobs())
+
+
+def test_another_encoding_leaves_no_weights_of_the_old_one():
+    models = ex.stack(ex.Settings(encoding="learned"), [1])
+    bare = models.with_encoding(ex.Encoding(models.settings))
+    assert models.weights.keys() - bare.weights.keys() == {"encoding.table"}
 
 
 def test_fine_tuning_leaves_the_models_alone():

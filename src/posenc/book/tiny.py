@@ -51,8 +51,8 @@ class Decoder:
     """A decoder with one layer and one head, run on a whole text or in steps with a cache.
 
     Tokens, positions, masks and segments have shape (batch, seq). By default positions
-    continue from the cache. Keys are cached after their rotation, so a query needs the
-    position that follows them.
+    continue from the cache, and so does its last segment. Keys are cached after their
+    rotation, so a query needs the position that follows them.
     """
 
     weights: dict[str, Floats]
@@ -87,7 +87,8 @@ class Decoder:
             last = old.positions.max(axis=1, initial=-1, keepdims=True)
             positions = last + 1 + np.arange(new)
         if segments is None:
-            segments = np.zeros_like(tokens)
+            last = old.segments.max(axis=1, initial=0, keepdims=True)
+            segments = np.broadcast_to(last, tokens.shape)
         if mask is not None:
             segments = np.where(mask, segments, PADDING)
 

@@ -1,7 +1,8 @@
 """The transformer around the encodings, and stacks of it, which train many seeds at once.
 
 A seed's weights are drawn in the order in which modules are made, and its data in that of `data`.
-Recorded results are those of these draws: don't reorder them.
+Recorded results are those of these draws: don't reorder them. `tests/measures.json` has results of
+short trainings.
 """
 
 from __future__ import annotations
@@ -129,6 +130,8 @@ class Trained:
             raise ValueError("the other encoding must have no weights")
         models = deepcopy(self)
         models.model.encoding = encoding
+        for name, _ in self.model.encoding.named_parameters(prefix="encoding"):
+            del models.weights[name]
         return models
 
 

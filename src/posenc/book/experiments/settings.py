@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,11 @@ class Settings:
     answers: int = 16  #: Number of possible answers
 
     def __post_init__(self) -> None:
-        """Raise a ValueError for what can't be trained."""
+        """Refuse another type than the default's, which `read` returns, and some bad numbers."""
+        for field in fields(self):
+            value, kind = getattr(self, field.name), type(field.default)
+            if type(value) is not kind:
+                raise TypeError(f"{field.name} must be {kind.__name__}, got {value!r}")
         check_int("steps", self.steps, minimum=1)
         if self.spread:
             check_int("spread", self.spread, minimum=self.seq_len)
