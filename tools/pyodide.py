@@ -20,7 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "book" / "python" / "pyodide"
 CORE = ROOT / "tools" / "pyodide" / "node_modules" / "pyodide"
-WHEELS = ROOT / "_build" / "pyodide"
+WHEELS = ROOT / "_build" / "pyodide"  # what was downloaded
+NEW = WHEELS / "new"
 CORE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "python_stdlib.zip")
 WASM = "pyodide.asm.wasm"
 
@@ -36,15 +37,13 @@ def checksum(content):
 
 
 def copy_core():
-    """Replace what is there, but for the licenses, by Pyodide's core."""
-    for path in OUT.iterdir():
-        if path.name != "LICENSES.txt":
-            path.unlink()
-    for name in CORE_FILES:
-        shutil.copy(CORE / name, OUT)
+    """Begin with the licenses and Pyodide's core."""
+    NEW.mkdir()
+    for path in (OUT / "LICENSES.txt", *(CORE / name for name in CORE_FILES)):
+        shutil.copy(path, NEW)
     # Without a time in it: the same input gives the same bytes.
     packed = gzip.compress((CORE / WASM).read_bytes(), 9, mtime=0)
-    (OUT / f"{WASM}.packed").write_bytes(packed)
+    (NEW / f"{WASM}.packed").write_bytes(packed)
 
 
 def copy_package(entry, shipped):
@@ -54,12 +53,12 @@ def copy_package(entry, shipped):
         wheel = wheels.read(f"open_webui/frontend/pyodide/{name}")
     if checksum(wheel) != entry["sha256"]:
         sys.exit(f"{name} doesn't match the checksum that Pyodide lists")
-    (OUT / name).write_bytes(wheel)
+    (NEW / name).write_bytes(wheel)
 
 
 def main():
     """Rebuild `book/python/pyodide` from what was downloaded."""
-    (shipped,), (traitlets,) = WHEELS.glob("open_webui*"), WHEELS.glob("traitlets*")
+    (shipped,) = WHEELS.glob("open_webui*")
     copy_core()
     lock = json.loads((CORE / "pyodide-lock.json").read_text(encoding="utf-8"))
     packages, names = {}, NAMES.split()
@@ -69,16 +68,19 @@ def main():
         # It isn't shipped, and PyPI's wheel holds its tests, too.
         if name == "traitlets":
             entry["unvendored_tests"] = False
-            shutil.copy(traitlets, OUT / entry["file_name"])
+            shutil.copy(WHEELS / entry["file_name"], NEW)  # of the listed version
         else:
             copy_package(entry, shipped)
         packages[name] = entry
-    subprocess.run(["node", CORE.parents[1] / "compile.mjs", OUT], check=True)
+    subprocess.run(["node", CORE.parents[1] / "compile.mjs", NEW], check=True)
     # compile.mjs rewrote the packages, so they have new checksums.
     for entry in packages.values():
-        entry["sha256"] = checksum((OUT / entry["file_name"]).read_bytes())
+        entry["sha256"] = checksum((NEW / entry["file_name"]).read_bytes())
     text = json.dumps(lock | {"packages": packages}, indent=1, sort_keys=True) + "\n"
-    (OUT / "pyodide-lock.json").write_text(text, encoding="utf-8")
+    (NEW / "pyodide-lock.json").write_text(text, encoding="utf-8")
+    # All is right, so it replaces what was there.
+    shutil.rmtree(OUT)
+    shutil.move(NEW, OUT)
 
 
 if __name__ == "__main__":
