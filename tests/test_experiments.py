@@ -44,19 +44,6 @@ def test_settings_that_cannot_be_trained_are_refused(message):
         ex.Settings(**UNFIT[message])
 
 
-def test_a_study_with_a_key_that_nothing_reads_is_refused(monkeypatch):
-    study = train.STUDIES[0] | {"lenghts": [64]}
-    monkeypatch.setattr(train, "STUDIES", [study])
-    with pytest.raises(ValueError, match="lenghts"):
-        next(train.jobs())
-
-
-def test_another_encoding_leaves_no_weights_of_the_old_one():
-    models = ex.stack(ex.Settings(encoding="learned"), [1])
-    bare = models.with_encoding(ex.Encoding(models.settings))
-    assert models.weights.keys() - bare.weights.keys() == {"encoding.table"}
-
-
 def test_fine_tuning_leaves_the_models_alone():
     models = ex.train(READER, [1])
     before = PROSE.bits(models, 16)

@@ -40,13 +40,14 @@ export function landscape(svg) {
     const { slot, height, ground, level, xIn } = geometry;
     const corners = (scores) => scores.map((score, n) => [DISTANCES[n] * slot, level(score)]);
     const [left, right] = [-REACH, REACH].map((distance) => [distance * slot, ground]);
-    const isOther = before && before !== curve;
+    const isOther = before && before !== curve; // the same list has not changed
     const difference = points(isOther ? [...corners(before), ...corners(curve).reverse()] : []);
     rows.forEach(({ land, changed }, row) => {
       assign(land, { transform: `translate(${round(xIn(row, query))},${row * height})` });
       assign(changed, { points: difference });
     });
-    // In most drags, attention.js gives the same list, which has only moved; a glide makes new ones.
+    // The same list has the same numbers: attention.js gives it in most drags, in which the landscape
+    // only moves. A glide makes new ones.
     if (layers === drawn) return;
     drawn = layers;
     // A layer ends where faster pairs take away what it adds.

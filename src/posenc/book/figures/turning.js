@@ -4,6 +4,7 @@
 // below. Each of these parts has
 // - `arrange`, which is called with the ruler for a new width, before all else; that of the dials gets the
 //   edge that they are under, too, and returns their lower one;
+// - in `land` and `score`, `since`, which is called before it, as it says what to compare with;
 // - `paint`, which shows both places with the values (`Attention`), or what is on the way between two.
 
 import { attention, isUnseen } from "./attention.js";
@@ -55,6 +56,7 @@ FIGURES.turning = {
         land.since(start?.curve);
       } else arrange(width);
       paint({ query, key, ...values }, passing || !before);
+      // Last, since it may set the next state, which comes back here.
       if (before && !passing) hint.watch(before.state, state);
     };
   },
