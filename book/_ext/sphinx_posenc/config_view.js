@@ -100,7 +100,8 @@ function turnsInWords(scaling, lengths, { now, plain, beyond }) {
   return [...turns, `The scaling, ${scaling}, moves ${countMoved(now)} ${ofPairs}${later}.`].join(" ");
 }
 
-const LEFT = 96; // room for numbers
+const LEFT = 44; // room for numbers
+const inShort = new Intl.NumberFormat("en", { notation: "compact" }); // 1M
 const TOP = 14;
 const BOTTOM = 226;
 
@@ -118,7 +119,7 @@ function drawWavelengths(title, lengths, { now, plain, beyond = [] }, width) {
   const box = { role: "img", "aria-label": title, viewBox: `0 0 ${width} 260`, class: "config-picture" };
   const drawn = make("svg", box, line(BOTTOM, ""));
   for (let decade = 0; decade <= decades; decade += 2)
-    drawn.append(label(LEFT - 6, y(10 ** decade) + 4, asNumber(10 ** decade), "end"));
+    drawn.append(label(LEFT - 6, y(10 ** decade) + 4, inShort.format(10 ** decade), "end"));
   for (const [n, [name, length]] of lengths.entries())
     drawn.append(line(y(length), n ? "config-intended" : ""), label(LEFT + 4, y(length) - 4, name, "start"));
   drawn.append(...dots(plain, "config-plain"), ...dots(beyond, "config-beyond"), ...dots(now, "config-dot"));

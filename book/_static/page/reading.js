@@ -49,7 +49,7 @@ if (contents.length) {
 // section above it grows, and that ends a scroll that is under way, such as Home's: so they wait.
 const STILL = 500; // ms
 const MOST_WAIT = 100; // ms; beside a figure that plays, a slow machine has no idle time
-const unlaid = all("article > section > section");
+const unlaid = all("article > section > section, .question");
 let lastMove = -Infinity;
 const noteMove = () => (lastMove = performance.now());
 // A key or a wheel moves the page only some frames later.
