@@ -10,8 +10,8 @@ import { beforeControls, drawing } from "./scene.js";
 
 const BACK = 3;
 const STEPS_APART = 3;
-const BARS = 146; // the height of the bars, with
-const UNDER = 42; // what is written below them
+const BARS = 150; // the height of the bars, with
+const UNDER = 46; // what is written below them
 const LAST_STEP = FIELDS.learning.step.max;
 // By the width and base of the model that was filmed, in chapter 3.
 const TARGETS = [0, 1, 2, 3].map((pair) => -BACK * omega(pair, 32, 10_000));
@@ -60,7 +60,7 @@ function weightBars(weights, left, width, top) {
       back === BACK ? text(x + step / 2, base - size - 6, show(weight, 2), named) : "",
     ];
   });
-  return [...bars, text(left + width / 2, base + 34, "which word gets the weight", named)];
+  return [...bars, text(left + width / 2, base + 39, "which word gets the weight", named)];
 }
 
 FIGURES.learning = {

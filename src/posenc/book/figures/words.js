@@ -51,7 +51,7 @@ function wordCard(svg, word) {
   const back = shape("rect", { x: -50, y: 10, width: 100, height: CARD - 10, rx: 6 });
   const grip = shape("g", { class: `card ${tint}`, ...label }, back, text(0, CARD - 12, word, named));
   const cells = [0, 1, 2, 3].map((n) =>
-    shape("rect", { x: 26 * n - 52, y: CELLS, width: 25, height: 30, class: "mapped" }),
+    shape("rect", { x: 26 * n - 51, y: CELLS, width: 24, height: 30, class: "mapped" }),
   );
   const change = text(0, CELLS + 50, "", middle);
   const group = shape("g", {}, grip, ...cells, change);
@@ -70,8 +70,8 @@ function showCard({ cells, change, group }, x, output, by) {
 function weightLines(places, weights) {
   return places.flatMap((x2, to) =>
     places.map((x1, from) => {
-      const style = `stroke-width: ${round(16 * weights[3 * to + from])}px`;
-      return line({ x1, y1: CARD + 8, x2, y2: CELLS - 8, class: "weight", style });
+      const style = `stroke-width: ${round(10 * weights[3 * to + from])}px`;
+      return line({ x1, y1: CARD + 12, x2, y2: CELLS - 12, class: "weight", style });
     }),
   );
 }
