@@ -601,12 +601,17 @@ AHEAD = Pair(lambda t: full(t) + 0.1 * t[:, -1:, None], DECODER.step)
 SLIGHT = 1.05 * UNIT**0.5 * np.ptp(Decoder(full).alone)
 
 
+def off_in_a_batch(tokens, positions=None, mask=None):
+    return full(tokens, positions, mask) + SLIGHT * (len(tokens) > 1)
+
+
 def slightly_off(tokens, cache):
     scores, cache = DECODER.step(tokens, cache)
     return scores + SLIGHT, cache
 
 
 add("decoder", "steps: no known fault", Pair(full, slightly_off))
+add("decoder", "padded: no known fault", Pair(off_in_a_batch))
 add_all(
     "decoder",
     {

@@ -166,11 +166,12 @@ class Decoder(Subject):
         # What a decoder that ignores an argument makes of all texts
         _, number = np.indices(text.tokens.shape)
         usual = {"mask": number >= 0, "segments": 0 * number, "positions": number}
+        # Reversed positions change what reads them, even if it asks for offsets alone.
         causes = [
             IGNORED[name]
             for name, part in text.arguments.items()
             if not np.array_equal(part, usual[name])
-            and self.gives(trial, text, name, usual[name])
+            and self.gives(trial, text, name, usual[name][:, ::-1])
         ]
         return "; or ".join(causes)
 

@@ -119,5 +119,5 @@ def has_many_frequencies(rows: Floats) -> bool:
     strongest = energy[-5:].sum(axis=0)
     # A column that is constant makes it NaN, and the answer no.
     with np.errstate(invalid="ignore"):
-        share = np.median(strongest / energy.sum(axis=0))
-    return bool(share < 0.5)
+        typical = np.median(strongest / energy.sum(axis=0))
+    return bool(typical < 0.5)
