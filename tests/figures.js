@@ -77,7 +77,8 @@ function grips({ shadowRoot: root }, pixels) {
 
 /** Where the highest point of a line is. */
 function summit(ridge) {
-    const places = [...ridge.points];
+    const along = ridge.getTotalLength();
+    const places = Array.from({ length: 9999 }, (_, n) => ridge.getPointAtLength((n * along) / 9999));
     const highest = places.reduce((best, place) => (place.y < best.y ? place : best));
     const { x, y } = highest.matrixTransform(ridge.getScreenCTM());
     return [x, y];

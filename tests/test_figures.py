@@ -292,10 +292,10 @@ def test_the_landscape_is_drawn_anew_for_another_width_and_base(show):
     page.set_viewport_size({"width": 390, "height": 800})
     expect(page.figure.locator(".row")).to_have_count(2)
     ridge = page.figure.locator(".curve").first
-    expect(ridge).to_have_attribute("points", re.compile("[0-9]"))
-    before = ridge.get_attribute("points")
+    expect(ridge).to_have_attribute("d", re.compile("[0-9]"))
+    before = ridge.get_attribute("d")
     show_state(page, base=1000)
-    expect(ridge).not_to_have_attribute("points", before)
+    expect(ridge).not_to_have_attribute("d", before)
 
 
 def test_the_slider_of_both_words_ends_where_they_do(show):

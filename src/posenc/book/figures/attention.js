@@ -24,6 +24,7 @@ const TURNS = { turned: 1, added: 0.5 };
  * @property {{ query: [number, number][], key: [number, number][] }} hands by word: angle and length
  * @property {number[]} shares what each pair adds to the score
  * @property {number} score
+ * @property {number} lean how much the score rises from half a place before the key to half a place after
  * @property {number[]} row the score of a key at each place
  * @property {number[][]} layers at each of `DISTANCES` of the key from this query, what the slowest
  *   pair makes of the score, the slowest two, and so on
@@ -82,6 +83,7 @@ export function attention({ query, key, method, base, rule }) {
     hands,
     shares: frequencies.map((_, pair) => shareAt(key, pair)),
     score: scoreAt(key),
+    lean: scoreAt(key + 0.5) - scoreAt(key - 0.5),
     row: PLACES.map(scoreAt),
     layers: kept.layers,
     curve: kept.curve,

@@ -11,9 +11,9 @@ function makeRow({ ground, slot }) {
   const fog = (from, to) => shape("path", { d: `M${from},0V${ground}H${to}V0`, class: "beyond" });
   const label = (x, anchor) => text(x, 34, "beyond training", { ...anchor, class: "beyond" });
   // Fast pairs first: their layers reach down to the ground, and slower ones cover them.
-  const strata = PAIRS.map((fill) => shape("polygon", { class: "stratum", fill }));
+  const strata = PAIRS.map((fill) => shape("path", { class: "stratum", fill }));
   const changed = shape("polygon", { class: "changed" }); // from how it was before the last move to now
-  const ridge = shape("polyline", { class: "curve" });
+  const ridge = shape("path", { class: "curve" });
   const base = shape("path", { d: `M${-far},${ground}H${far}`, class: "thin faint" });
   const unseen = [fog(edge, far), fog(-edge, -far), label(edge + 8), label(-edge - 8, end)];
   const land = shape("g", { class: "row" }, ...strata, base, changed, ridge, ...unseen);
@@ -39,7 +39,6 @@ export function landscape(svg) {
   const paint = ({ query, layers, curve }) => {
     const { slot, height, ground, level, xIn } = geometry;
     const corners = (scores) => scores.map((score, n) => [DISTANCES[n] * slot, level(score)]);
-    const [left, right] = [-REACH, REACH].map((distance) => [distance * slot, ground]);
     const isOther = before && before !== curve; // the same list has not changed
     const difference = points(isOther ? [...corners(before), ...corners(curve).reverse()] : []);
     rows.forEach(({ land, changed }, row) => {
@@ -50,13 +49,22 @@ export function landscape(svg) {
     // only moves. A glide makes new ones.
     if (layers === drawn) return;
     drawn = layers;
+    // A curve through corners, at each as steep as the line between those beside it (Catmull and Rom): a
+    // piece has its second handle and its end, and S mirrors the handle before.
+    const curveOn = (places) => {
+      const pieces = places.flatMap(([x, y], n) => {
+        const rise = (places[n + 1] ?? [x, y])[1] - (places[n - 1] ?? [x, y])[1];
+        return [[x - slot / 12, y - rise / 6], [x, y]];
+      });
+      return `M${places[0]}S${points(pieces)}`;
+    };
     // A layer ends where faster pairs take away what it adds.
     const topOf = (pair) => corners(layers.map((sums, n) => Math.min(sums.at(-1 - pair), curve[n])));
-    const strataNow = PAIRS.map((_, pair) => points([left, ...topOf(pair), right]));
-    const now = points(corners(curve));
+    const strataNow = PAIRS.map((_, pair) => `${curveOn(topOf(pair))}V${ground}H${-REACH * slot}`);
+    const now = curveOn(corners(curve));
     for (const { strata, ridge } of rows) {
-      strata.forEach((stratum, pair) => assign(stratum, { points: strataNow[pair] }));
-      assign(ridge, { points: now });
+      strata.forEach((stratum, pair) => assign(stratum, { d: strataNow[pair] }));
+      assign(ridge, { d: now });
     }
   };
   const since = (scores) => (before = scores);

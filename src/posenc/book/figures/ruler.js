@@ -42,9 +42,6 @@ export function ruler(width) {
       const row = clamp(0, Math.floor((y - shared) / height), rows - 1);
       return row * columns + x / slot - 0.5;
     },
-    /** The part of an interval in each row, as [from, to] in x. */
-    spans: (from, to) =>
-      Array.from({ length: rows }, (_, row) => [from, to].map((edge) => clamp(0, xIn(row, edge), width))),
   };
 }
 
@@ -55,13 +52,11 @@ export const rulerNumbers = ({ ground, place }) =>
     return text(x, top + ground + 15, position, middle);
   });
 
-/** A bracket under an interval, open where it goes on in another row, as the data of a path. */
-export function bracketPath({ width, height, ground, spans }, low, high) {
-  const parts = spans(low, high).map(([from, to], row) => {
-    const y = row * height + ground + 33;
-    const start = from > 0 ? `M${round(from)},${y - 6}v6` : `M0,${y}`;
-    const finish = `H${round(to)}${to < width ? "v-6" : ""}`;
-    return from === to ? "" : start + finish;
+/** A bracket under an interval, as the data of a path; turning.css cuts off what is in another row. */
+export function bracketPath({ rows, height, ground, xIn }, low, high) {
+  const parts = Array.from({ length: rows }, (_, row) => {
+    const [from, to] = [low, high].map((position) => round(xIn(row, position)));
+    return `M${from},${row * height + ground + 27}v6H${to}v-6`;
   });
-  return parts.join("") || "M0,0";
+  return parts.join("");
 }

@@ -1,10 +1,6 @@
 // Turning's score: the number above the key, and how much the last move changed it.
 
-import { DISTANCES } from "./attention.js";
 import { assign, clamp, middle, round, shape, show, signed, write } from "./drawing.js";
-
-/** A score as it is shown, so that a difference is that of numbers that are seen. */
-const rounded = (score) => Number(score.toFixed(2));
 
 /**
  * A part of Turning. `since(score, shouldStay)` says what it is compared with, if with anything, and
@@ -19,19 +15,25 @@ export function scoreMark(svg) {
   let before; // the score before the last move, if that is what came last
   let shouldStay = false;
   const arrange = (next) => (geometry = next);
-  const paint = ({ query, key, score, curve }) => {
+  const paint = ({ query, key, score, lean }) => {
     const { width, letters, level } = geometry;
-    const [x, top] = geometry.place(key);
-    // Above the words on both sides of the key's.
-    const near = curve.filter((_, n) => Math.abs(DISTANCES[n] - key + query) < 1.2);
-    // The number is 1.8 letters large (turning.css), which gives its width. The note beside it is up to
-    // 46 wide. `sky` in ruler.js has the room above the land.
-    const y = top + level(Math.max(...near)) - 1.5 * letters - 18;
-    const half = (score < 0 ? 2.4 : 1.9) * letters; // of the number's width
-    assign(group, { transform: `translate(${round(clamp(half, x, width - half - 46))},${round(y)})` });
-    assign(note, { x: half });
+    const [place, top] = geometry.place(key);
+    // The number is 1.8 letters large (turning.css), which gives its width. On a slope, its edge uphill is
+    // that of the key's card, so that it stays clear of higher words.
+    const half = (score < 0 ? 2.4 : 1.9) * letters;
+    const x = clamp(half, place - clamp(-0.3, lean, 0.3) * half, width - half);
+    // The note stands downhill, up to 40 wide. Both are higher where it has no room there, and where
+    // the card of a query uphill is close.
+    const out = half + 40 - (lean > 0.1 ? x : width - x);
+    const apart = query - key;
+    const lift = out > 0 ? Math.abs(lean) : Math.max(0, lean * apart - 2 * apart ** 4);
+    // `sky` in ruler.js has the room above the land.
+    const y = top + level(score + lift) - 1.5 * letters - 18;
+    assign(group, { transform: `translate(${round(x)},${round(y)})` });
+    const isLeft = lean > 0.1 !== out > 0;
+    assign(note, { x: isLeft ? -half : half, "text-anchor": isLeft ? "end" : "start" });
     write(number, show(score, 2));
-    const by = rounded(score) - rounded(before ?? score);
+    const by = score.toFixed(2) - (before ?? score).toFixed(2); // of numbers that are seen
     const isChanged = Math.abs(by) > 0.005;
     const unchanged = shouldStay ? "same" : "score";
     write(note, isChanged ? signed(by) : unchanged);

@@ -30,8 +30,8 @@ export function sentence(svg, set, current) {
   // In groups, since a text that moves by itself is laid out again.
   const others = OTHERS.map((word) => shape("g", { class: "other" }, shape("text", middle, word)));
   const stems = { query: line({ class: "query" }), key: line({ class: "key" }) };
-  const dot = shape("circle", { class: "dot" }); // on the key's stem
-  const goal = shape("rect", { class: "goal" }); // of the guide's first move: where all hands agree
+  const dot = shape("circle", { class: "key dot" }); // on the key's stem
+  const goal = shape("rect", { class: "key goal" }); // of the guide's first move: where all hands agree
   const bracket = shape("path", { class: "bracket faint" });
   const hold = shape("path", { class: "hold" }); // along the bracket, wide enough for a finger
   // The last are on top: a word that dips below the other stays in reach.
@@ -78,8 +78,8 @@ export function sentence(svg, set, current) {
     const free = PLACES.filter((position) => !taken.includes(position));
     others.forEach((node, n) => {
       put(node, landAt(free[n], row[free[n]]));
-      const isHidden = cardsAt.some((position) => Math.abs(position - free[n]) < 0.65);
-      node.style.opacity = isHidden ? 0 : 1;
+      const nearest = Math.min(...cardsAt.map((position) => Math.abs(position - free[n])));
+      node.style.opacity = clamp(0, 4 * nearest - 2.6, 1);
     });
   };
   const putBracket = (low, high) => {
