@@ -106,6 +106,8 @@ ENCODINGS = rows("""
 "wav2vec2-bert", "position_embeddings_type": "rotary" → 4 64/64 halves 10000 default 0.0001334
 "wav2vec2-bert", "position_embeddings_type": null → 4 nowhere
 "deepseek_v3", "qk_rope_head_dim": 0 → 4 nowhere
+"zamba2", "use_mem_rope": true, "kv_channels": 64, "hybrid_layer_ids": [0, 1, 2, 3]
+    → 4 128/128 halves 10000 default 0.0001155
 "phi", "partial_rotary_factor": 0 → 4 nowhere
 "phi", "rope_parameters": {"partial_rotary_factor": 0} → 4 nowhere
 "mpnet", "relative_attention_num_buckets": 9 → 4 scores, a bias; input, a table

@@ -32,6 +32,7 @@ class Entry(NamedTuple):
     defaults: Mapping[str, Any]
     pairing: str
     norm: str
+    twice: bool
     ignores: Sequence[str]
     flags: Sequence[tuple[str, bool, str]]
     chooses: Sequence[str]

@@ -107,7 +107,7 @@ def width_of_head(kind: Kind) -> int | None:
     fields = kind.fields
     for name in (WORDS["width_of_kind"].get(kind.name, "head_dim"), "head_dim"):
         width: int | None = fields[name]
-        if width or fields.is_invalid(name):
+        if not fields.entry.twice and (width or fields.is_invalid(name)):
             return width
     hidden: int | None = fields["hidden_size"]
     heads: int | None = fields["num_attention_heads"]
@@ -118,7 +118,7 @@ def width_of_head(kind: Kind) -> int | None:
             f"{fields.place('hidden_size')}, {hidden}, isn't a multiple of "
             f"{fields.place('num_attention_heads')}, {heads}"
         )
-    return hidden // heads
+    return (1 + fields.entry.twice) * hidden // heads
 
 
 def turning_by_share(kind: Kind, width: int | None) -> int | None:
