@@ -331,8 +331,8 @@ class Stretch(_Figure):
 # Turning's head, as `HEAD` in attention.js
 _PLACES, _WIDTH, _TRAINED, _FACTOR = 16, 16, 8, 2
 _PAIRS = _WIDTH // 2
-# Of its landscape: the key's position minus the query's, in quarters of a step.
-_DISTANCES = np.arange(-2.5 - _PLACES, _PLACES + 2.6, 0.25)
+# Of its landscape: the key's position minus the query's, in halves of a step.
+_DISTANCES = np.arange(-2.5 - _PLACES, _PLACES + 2.6, 0.5)
 
 
 class Turning(_Figure):

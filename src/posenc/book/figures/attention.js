@@ -11,7 +11,7 @@ export const FARTHEST = HEAD.places - 1;
 export const PLACES = Array.from({ length: HEAD.places }, (_, n) => n);
 export const LOOKS_BACK = 3; // how many words back a head that turns looks
 const SLOPE = 0.5; // ALiBi's, of the first of eight heads
-const FINE = 4; // points of a layer per position
+const FINE = 2; // corners of a layer per position: curves join them
 export const REACH = FARTHEST + 3.5; // from a word at one end to three places beyond the other
 export const DISTANCES = Array.from({ length: 2 * REACH * FINE + 1 }, (_, n) => n / FINE - REACH);
 
@@ -25,6 +25,7 @@ const TURNS = { turned: 1, added: 0.5 };
  * @property {number[]} shares what each pair adds to the score
  * @property {number} score
  * @property {number} lean how much the score rises from half a place before the key to half a place after
+ * @property {number} sharp 1 if the score has a peak at the query, as ALiBi's, and no curve; else 0
  * @property {number[]} row the score of a key at each place
  * @property {number[][]} layers at each of `DISTANCES` of the key from this query, what the slowest
  *   pair makes of the score, the slowest two, and so on
@@ -84,6 +85,7 @@ export function attention({ query, key, method, base, rule }) {
     shares: frequencies.map((_, pair) => shareAt(key, pair)),
     score: scoreAt(key),
     lean: scoreAt(key + 0.5) - scoreAt(key - 0.5),
+    sharp: Number(method === "ALiBi"),
     row: PLACES.map(scoreAt),
     layers: kept.layers,
     curve: kept.curve,

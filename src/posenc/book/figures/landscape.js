@@ -36,14 +36,14 @@ export function landscape(svg) {
     rows = Array.from({ length: geometry.rows }, () => makeRow(geometry));
     group.replaceChildren(...rows.map(({ land }) => land));
   };
-  const paint = ({ query, layers, curve }) => {
+  const paint = ({ query, layers, curve, sharp }) => {
     const { slot, height, ground, level, xIn } = geometry;
     const corners = (scores) => scores.map((score, n) => [DISTANCES[n] * slot, level(score)]);
-    const isOther = before && before !== curve; // the same list has not changed
-    const difference = points(isOther ? [...corners(before), ...corners(curve).reverse()] : []);
+    // The same list has not changed.
+    const both = before && before !== curve ? [...corners(before), ...corners(curve).reverse()] : [];
     rows.forEach(({ land, changed }, row) => {
       assign(land, { transform: `translate(${round(xIn(row, query))},${row * height})` });
-      assign(changed, { points: difference });
+      assign(changed, { points: points(both) });
     });
     // The same list has the same numbers: attention.js gives it in most drags, in which the landscape
     // only moves. A glide makes new ones.
@@ -52,19 +52,19 @@ export function landscape(svg) {
     // A curve through corners, at each as steep as the line between those beside it (Catmull and Rom): a
     // piece has its second handle and its end, and S mirrors the handle before.
     const curveOn = (places) => {
+      if (sharp) return `M${points(places)}`;
       const pieces = places.flatMap(([x, y], n) => {
         const rise = (places[n + 1] ?? [x, y])[1] - (places[n - 1] ?? [x, y])[1];
-        return [[x - slot / 12, y - rise / 6], [x, y]];
+        return [[x - slot / 6, y - rise / 6], [x, y]]; // a third of the way back to the corner before
       });
       return `M${places[0]}S${points(pieces)}`;
     };
     // A layer ends where faster pairs take away what it adds.
     const topOf = (pair) => corners(layers.map((sums, n) => Math.min(sums.at(-1 - pair), curve[n])));
     const strataNow = PAIRS.map((_, pair) => `${curveOn(topOf(pair))}V${ground}H${-REACH * slot}`);
-    const now = curveOn(corners(curve));
     for (const { strata, ridge } of rows) {
       strata.forEach((stratum, pair) => assign(stratum, { d: strataNow[pair] }));
-      assign(ridge, { d: now });
+      assign(ridge, { d: curveOn(corners(curve)) });
     }
   };
   const since = (scores) => (before = scores);
