@@ -106,6 +106,7 @@ ENCODINGS = rows("""
 "wav2vec2-bert", "position_embeddings_type": "rotary" → 4 64/64 halves 10000 default 0.0001334
 "wav2vec2-bert", "position_embeddings_type": null → 4 nowhere
 "deepseek_v3", "qk_rope_head_dim": 0 → 4 nowhere
+"llama4_vision_model", "image_size": 336 → 4 queries and keys, rotary
 "zamba2", "use_mem_rope": true, "kv_channels": 64, "hybrid_layer_ids": [0, 1, 2, 3]
     → 4 128/128 halves 10000 default 0.0001155
 "phi", "partial_rotary_factor": 0 → 4 nowhere
@@ -244,7 +245,7 @@ VERDICTS = rows("""
 "model_type": "mistral", "sliding_window": null → all 4 layers, base 10,000: nothing wrong
 "model_type": "llama", "use_sliding_window": false, "sliding_window": 9 → : nothing wrong
 "model_type": "llama4_text", "attention_chunk_size": null
-    → RoPE in 3 of 4 layers (all layers), base 10,000, and no encoding in 1 of 4 layers (all
+    → RoPE in 3 of 4 layers, base 10,000, and no encoding in 1 of 4 layers (by
 "model_type": "nemotron_h", "layer_types": null → No encoding in 1 of 4 layers (full_attention)
 "model_type": "llama", "rope_local_base_freq": 5, "full_attn_layers": [1], "sliding_window": 9
     → this: rope_local_base_freq, full_attn_layers, sliding_window; RoPE
@@ -290,7 +291,7 @@ DEFAULTS = rows("""
 "model_type": "gemma3_text", "num_hidden_layers": 1, "full_attn_layers": [0]
     → RoPE in all 1 layers, base 1,000,000 (by default: sliding_window,
 "model_type": "smollm3", "num_hidden_layers": 2, "no_rope_layers": [1, 0]
-    → (all layers) (by default: hidden_size,
+    → no encoding in 1 of 2 layers (by default: hidden_size,
 "model_type": "llama", "": 8 → (by default: num_hidden_layers, hidden_size, num_attention_heads,
 "model_type": "gptj", "rope_scaling": {} → max_position_embeddings): nothing wrong
 "model_type": "gpt_oss", "rope_scaling": null → 4,096 stretched to 131,072 by yarn

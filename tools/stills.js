@@ -2,8 +2,8 @@
 // but in one font. stills.py runs it as the body of a function.
 //
 // What a picture is made of: boxes with words, each in one line, canvases, drawings, and at most one
-// bar of colors, an <i> with a gradient. Anything else raises. The mark in a map, a box with a shadow,
-// isn't drawn: nobody can move it.
+// bar of colors, an <i> with a gradient. Another part raises, and so does a style in `LOST`. The mark in
+// a map, a box with a shadow, isn't drawn: nobody can move it.
 const BOXES = ["div", "span", "b"];
 const SHAPES = ["svg", "g", "path", "polygon", "polyline", "line", "rect", "circle", "text"];
 

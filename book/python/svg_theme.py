@@ -23,7 +23,6 @@ TEXT = 13  # pixels: a picture's text on a desktop
 DESKTOP = 720  # pixels: the width of a wide picture there
 PHONE_TEXT = 12  # pixels: and on a phone
 PHONE = 358  # pixels: the width of a picture there
-MOST = 1.2  # times as large as drawn: for more, matplotlib left no room
 POINT = 4 / 3  # pixels
 MOST_COLORS = 512  # of a map, which has 256, and whose color bar may be blurred
 SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes
@@ -129,7 +128,7 @@ def text_sizes(width, stacked):
     ==========  ========================================  =========================================
     width       a picture of it is                        its words are
     ==========  ========================================  =========================================
-    to 450      on a phone                                `PHONE_TEXT` pixels at `PHONE`, or `MOST`
+    to 450      on a phone                                as drawn, `PHONE_TEXT` pixels at most
     451 to 469  on a phone, where wide ones scroll        as drawn
     470 to 599  small, and shown as large as drawn        `TEXT` pixels at the size drawn
     from 600    wide, and on a desktop                    `TEXT` pixels if it is `DESKTOP` wide
@@ -143,7 +142,7 @@ def text_sizes(width, stacked):
     # Words of a picture 504 wide are 8.6 pixels large at 358; if its panels are stacked, 1.85 times
     # that, 15.9, and 0.75 of those are 12.
     shown = drawn * PHONE / width * (stacked.scale if stacked else 1)
-    narrow = min(MOST, PHONE_TEXT / shown)
+    narrow = min(1, PHONE_TEXT / shown)  # matplotlib left no room for more
     return f"""<style>@media (min-width: 600px) {{ .word {{ scale: {wide:.2f} }} }}\
 @media (min-width: 470px) and (max-width: 599px) {{ .word {{ scale: {small:.2f} }} }}
 @media (max-width: 450px) {{ .word {{ scale: {narrow:.2f} }} }}</style>"""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posenc._validate import check_int
+from posenc.checks.reports import NO_CAUSE
 from posenc.checks.subjects import Subject, argument, floats
 from posenc.checks.trials import (
     SEED,
@@ -37,6 +38,13 @@ IGNORED = {
 CACHED = (
     "add how many tokens came before, once, without padding, in each text "
     "(exhibit B: notebooks/16_batches_and_caches.html#exhibit-b)"
+)
+
+
+OF_A_CACHE = f"{NO_CAUSE}; count a query, in a bias, too, from the cache's length"
+UNMEASURED = (
+    f"{OF_A_CACHE}; where calls begin can be measured if `full` has an argument "
+    "`positions`"
 )
 
 
@@ -161,17 +169,21 @@ class Decoder(Subject):
         """
         trial = next(trial for trial in trials if trial.worst > 1)
         text, ends = trial.call
+        if ends and not argument(self.subject, ["positions"]):
+            return UNMEASURED
         if ends:
             return self.other_begins(trial, text, ends)
-        # What a decoder that ignores an argument makes of all texts
         _, number = np.indices(text.tokens.shape)
+        # What a decoder assumes by itself: what says the same can't be ignored.
         usual = {"mask": number >= 0, "segments": 0 * number, "positions": number}
-        # Reversed positions change what reads them, even if it asks for offsets alone.
+        # What shows that an argument is ignored: all words seen, one text, and an order that would
+        # change scores, even those of offsets alone.
+        other = usual | {"positions": number[:, ::-1]}
         causes = [
             IGNORED[name]
             for name, part in text.arguments.items()
             if not np.array_equal(part, usual[name])
-            and self.gives(trial, text, name, usual[name][:, ::-1])
+            and self.gives(trial, text, name, other[name])
         ]
         return "; or ".join(causes)
 

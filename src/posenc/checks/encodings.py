@@ -144,9 +144,9 @@ class Encoding(Code):
     @cached_property
     def other_kind(self) -> bool:
         """Whether it is no sinusoid: that is declared, or seen from the entries."""
-        known = self.declared
-        if known.learned or known.is_sinusoid or known.turns:
-            return known.learned
+        declared = self.declared
+        if declared.learned or declared.is_sinusoid or declared.turns:
+            return declared.learned
         few = self.rows < 64  # too few to tell
         return not few and has_many_frequencies(self.table)
 

@@ -172,15 +172,16 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
         if trial.call.k.shape[-1] > 16 and (np.diff(trial.call.k) == 1).all()
     ]
     measured = {trial.given.shape[-1]: radians_a_position(trial) for trial in long}
-    for trial in long[:1]:
-        right, radians = trial.call.frequencies, measured[trial.given.shape[-1]]
-        pairs = np.flatnonzero(np.abs(radians - right) > 1e-6 * np.abs(right))[:4]
-        text = (
-            f"pairs {pairs} turn by {radians[pairs]} radians a position, for {right[pairs]}"
-            f"{rule_of(radians, right)}; mind base, exponent, and the rule that scales them; "
-            "if they are meant, pass base= or frequencies="
-        )
-        yield Fault("other frequencies", text, at_each_width("frequencies", measured))
+    if not long:
+        return
+    right, radians = long[0].call.frequencies, measured[long[0].given.shape[-1]]
+    pairs = np.flatnonzero(np.abs(radians - right) > 1e-6 * np.abs(right))[:4]
+    text = (
+        f"pairs {pairs} turn by {radians[pairs]} radians a position, for {right[pairs]}"
+        f"{rule_of(radians, right)}; mind base, exponent, and the rule that scales them; "
+        "if they are meant, pass base= or frequencies="
+    )
+    yield Fault("other frequencies", text, at_each_width("frequencies", measured))
 
 
 # Entries of a pair

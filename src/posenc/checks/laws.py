@@ -51,10 +51,6 @@ SPREAD = (
     "half the digits of the scores' spread: sums in another order cost a few u of it"
 )
 UNFILLED = "a tensor isn't as it was: save it, or fill it in `reset_parameters`"
-OF_A_CACHE = (
-    f"{NO_CAUSE}; count a query, in a bias, too, from the cache's length; where calls begin can be "
-    "measured if `full` has an argument `positions`"
-)
 LAWS = (
     # Tables, layers and rotations. The roots are first, since others follow from them. `repeat` is
     # in front of all that ask for long sequences: a base that grows with the longest sequence
@@ -234,14 +230,14 @@ LAWS = (
         DECODER,
         "one token at a time gives the same scores as whole",
         SPREAD,
-        OF_A_CACHE,
+        decoders.OF_A_CACHE,
     ),
     Law(
         decoders.chunks,
         DECODER,
         "a text read in chunks gives the same scores as whole",
         SPREAD,
-        OF_A_CACHE,
+        decoders.OF_A_CACHE,
     ),
     Law(
         decoders.padded,
@@ -254,7 +250,7 @@ LAWS = (
         DECODER,
         "left-padded texts continue from a cache as alone",
         SPREAD,
-        OF_A_CACHE,
+        decoders.OF_A_CACHE,
     ),
     Law(
         decoders.packed,

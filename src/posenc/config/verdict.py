@@ -103,7 +103,8 @@ def in_words(layers: Layers, total: int) -> str:
     """Say what one kind of layer does."""
     place = name = shown(layers.name)
     if layers.count:
-        place = f"{layers.count} of {total} layers ({name})"
+        place = f"{layers.count} of {total} layers"
+        place += f" ({name})" if layers.name != ALL else ""  # others of that kind rest
     if layers.count == total:
         place = f"all {total} layers"
     said = f"{WORDS['in_a_sentence'].get(str(layers.where), layers.where)} in {place}"
