@@ -405,6 +405,15 @@ for extent in ("partial", "proportional"):
     for pairing in ("halves", "neighbors"):
         add("rotary", f"right: {extent}, {pairing}", part(extent, pairing, 0.25))
 add("rotary", "right: factor", turn(attention_factor=100.0), attention_factor=100.0)
+AXES = np.kron(np.eye(2), OMEGA[:4])
+
+
+def of_two_axes(x, *, positions):
+    angles = positions.double() @ torch.tensor(AXES)
+    return rotate_pairs(x, turns=(angles.cos(), angles.sin()))
+
+
+add("rotary", "right: axes by name", of_two_axes, frequencies=AXES, laws=["axes"])
 ANOTHER = "values: the numbers of another convention"
 add("rotary", ANOTHER, turn(base=500_000.0), frequencies=OMEGA)
 # Half of the width was to turn.
@@ -617,7 +626,7 @@ add_all(
     {
         "right: absolute": ABSOLUTE,
         "padded: positions ignored": Pair(without_positions),
-        "steps: no known fault": AHEAD,
+        "steps: can be measured if `full` has an argument": AHEAD,
         "causal: later": Pair(lambda tokens, positions=None: AHEAD.full(tokens)),
         "causal: later words are seen": AHEAD,
         "steps: begin at positions [2, 3, 4, 5, 6], after [1, 2, 3, 4, 5] tokens": OFF_BY_ONE,
