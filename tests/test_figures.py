@@ -296,6 +296,8 @@ def test_the_landscape_is_drawn_anew_for_another_width_and_base(show):
     before = ridge.get_attribute("d")
     show_state(page, base=1000)
     expect(ridge).not_to_have_attribute("d", before)
+    show_state(page, method="ALiBi")  # whose sides are straight
+    expect(ridge).not_to_have_attribute("d", re.compile("S"))
 
 
 def test_the_slider_of_both_words_ends_where_they_do(show):
