@@ -134,12 +134,6 @@ add_all(
     },
 )
 add("table", "right: of width two", table, widths=2)
-add(
-    "table",
-    "values: 257 rows begin at 4999, for 256",
-    lambda n, d: sinusoidal_encoding(4999 - np.arange(n), d),
-    convention=checks.Convention(direction="down"),
-)
 add("table", "values: other frequencies", slightly_faster, convention="paper")
 add(
     "table",
@@ -376,21 +370,12 @@ add_all(
         "shape: lambda x, positions: rotate(x, -x)[0]": both,
         "values: nothing turns: x comes back": lambda x, p: 1 * x,
         "values: swapped power": swapped_power,
-        "values: each is the one before it and -0.1": lambda x, p: rotate_pairs(
-            x, p, frequencies=1 - np.arange(x.shape[-1] // 2) / 10
-        ),
         "values: attention_factor=1.5": turn(attention_factor=1.5),
-        "values: a*cos + -b*sin, -b*cos + -a*sin": crossed,
+        "values: +1*a*cos -1*b*sin, -1*b*cos -1*a*sin": crossed,
         "batch: fail have other positions: 0 is taken": up_to_eight_heads,
         "batch: position + length*batch": numbered_through,
         "rows: not finite": lambda x, p: (
             torch.nan * x if p.ndim > 1 else rotate_pairs(x, p)
-        ),
-        "values: each is the right one times 0.31622": lambda x, p: rotate_pairs(
-            x, p * 1e4 ** (-2 / x.shape[-1])
-        ),
-        "rows: sum over the batch": lambda x, p: rotate_pairs(
-            x, p if p.ndim < 2 else 0 * p + p.sum(dim=0)
         ),
         "batch: head is taken": lambda x, p: (
             rotate_pairs(x, seq_dim=1) if x.ndim > 3 else rotate_pairs(x, p)
@@ -421,7 +406,7 @@ add("rotary", ANOTHER, rotate_pairs, frequencies=OMEGA[::2], widths=[16])
 BACKWARDS = replace(checks.KNOWN["rotary, halves"], direction="backwards")
 add(
     "rotary",
-    "values: each is the one before it times 0.4409",
+    "values: other frequencies",
     lambda x, p: rotate_pairs(x, -p, frequencies=700.0 ** -np.linspace(0, 7 / 8, 8)),
     convention=BACKWARDS,
     widths=[16],
@@ -431,7 +416,7 @@ add("rotary", "right: both", lambda x, p: both(x, -x)[0], laws=WITHOUT_POSITIONS
 SLOW = [1.0, 1e-320]
 add(
     "rotary",
-    "values: 257 rows begin at 1, for 0",
+    "values: position + 1 is taken",
     lambda x, p: rotate_pairs(x, p + 1, frequencies=SLOW),
     frequencies=SLOW,
     widths=[4],
@@ -439,8 +424,8 @@ add(
 WITH_THEIR_LAW = {
     "start: row + first position": from_the_first,
     "half: no known fault": lambda x, p: posenc.rotate_pairs(x, p / 3),
-    "start: 257 rows begin at 1, for 0": lambda x, p: rotate_pairs(x, p + 1),
-    "start: 4 rows begin at 2, for 1": late_and_cut_off,
+    "start: position + 1 is taken": lambda x, p: rotate_pairs(x, p + 1),
+    "start: fail have other positions: position + 1": late_and_cut_off,
     # One number for each call would fit, too, and tell less.
     "steps: fail have other positions: 2*position": lambda x, p: rotate_pairs(
         x, p * (1 + (len(p) == 1))
@@ -626,20 +611,12 @@ add_all(
     {
         "right: absolute": ABSOLUTE,
         "padded: positions ignored": Pair(without_positions),
-        "steps: can be measured if `full` has an argument": AHEAD,
+        "steps: only if `full` has an argument": AHEAD,
         "causal: later": Pair(lambda tokens, positions=None: AHEAD.full(tokens)),
         "causal: later words are seen": AHEAD,
-        "steps: begin at positions [2, 3, 4, 5, 6], after [1, 2, 3, 4, 5] tokens": OFF_BY_ONE,
-        "steps: begin at positions [6, 6, 6, 6, 6], after [7, 8, 9, 10, 11] tokens": counting_up(
-            lambda n, more: min(n, 6)
-        ),
-        "chunks: begin at positions [2], after [9] tokens": counting_up(
-            lambda n, more: n % 7
-        ),
+        "steps: calls begin one late": OFF_BY_ONE,
+        "chunks: calls begin at twice as many": counting_up(lambda n, more: 2 * n),
         "steps: the new cache": Pair(full, lambda t, cache: full(t)),
-        "chunks: begin at positions [0, 0], after [6, 9] tokens": counting_up(
-            lambda n, more: n * (more == 1)
-        ),
     },
 )
 

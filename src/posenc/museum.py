@@ -2,7 +2,7 @@
 
 A check that fails runs all that apply on the same calls: one that gives the measured numbers is the
 cause. Those with a number are exhibits of the book's chapters 14 and 16. Whatever only a number
-tells apart, such as another position or frequency, is in `posenc.checks.families`.
+tells apart, such as another position or frequency, is in `posenc.checks.causes`.
 
 A fault's `make` takes a call of a table, a layer or a rotation, and returns what code that has the
 fault gives, of the shape of x. What other kinds of subjects may have wrong is found beside them.

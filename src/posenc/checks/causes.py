@@ -1,21 +1,26 @@
 """Why an encoding isn't right: which faults give the numbers that were measured.
 
-A cause is a reproduction: `causes` runs faults on the calls that were made. For example, if code
-counts the batch, "batch for sequence" gives the same numbers in a batch and in whole sequences, and
-is named; "lost half" gives others, and isn't.
+A cause is a reproduction: a fault is run on the calls that were made. For example, if code counts
+the batch, "batch for sequence" gives the same numbers in a batch and in whole sequences, and is
+named; "lost half" gives others, and isn't.
+
+A known fault of the museum is run as it is. Of a family, only the kind is known: all its faults are
+tried, or which one it is, is measured in the trials that fail. For example, if pairs of the whole
+sequence turn by 1, 0.1 and 0.01 radians a position, a `Fault` is made that encodes at these
+frequencies, and named if it gives what was measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from posenc.checks.families import FAMILIES
 from posenc.checks.trials import Trial, tolerance
 from posenc.conventions import UNIT, Convention, EncodingCall, Floats
-from posenc.museum import Fault, Make, known
+from posenc.museum import Fault, Make, at, known
 
 # Rounding moves an angle by a share of it, u (3 |ln ω| + 5), which is this for ω = 10^-4.
 APART = 33 * UNIT
@@ -24,7 +29,7 @@ APART = 33 * UNIT
 def explain(trials: list[Trial], kind: str, meant: Iterable[Convention]) -> str:
     """Return what gives all these trials, or their rows that fail, or "".
 
-    The first that does is told. `meant` are conventions that may be followed.
+    `meant` are conventions that may be followed.
     """
     return (
         # Mistakes that people made. Nothing is fitted, so that they hardly fit by chance.
@@ -41,21 +46,11 @@ def measured_causes(trials: list[Trial], in_part: bool = False) -> str:
     """Return what the first family gives that gives all rows, or those that fail."""
     failing = [trial for trial in trials if trial.failing.any()]
     told = failing if in_part else trials
-    for family in FAMILIES if failing else ():
-        found = causes(family(failing), told, in_part)
+    for family in families(failing) if failing else ():
+        found = causes(family, told, in_part)
         if found:
             return f"the rows that fail have {found}" if in_part else found
     return ""
-
-
-def following(convention: Convention) -> Fault:
-    """Return what isn't a fault, if it is meant: another convention, at its own frequencies."""
-
-    def make(call: EncodingCall) -> Floats:
-        other = convention.encoding(call.x, call.k)
-        return other.of(factor=call.factor, carried=call.carried, stretch=call.stretch)
-
-    return Fault("these are the numbers of another convention", str(convention), make)
 
 
 def causes(faults: Iterable[Fault], trials: list[Trial], in_part: bool = False) -> str:
@@ -87,3 +82,140 @@ def gives(make: Make, trials: list[Trial], near: float, in_part: bool) -> bool:
             return False
         explains |= bool((np.abs(made - trial.meant) > trial.bounds)[rows].any())
     return explains
+
+
+def following(convention: Convention) -> Fault:
+    """Return what isn't a fault, if it is meant: another convention, at its own frequencies."""
+
+    def make(call: EncodingCall) -> Floats:
+        other = convention.encoding(call.x, call.k)
+        return other.of(factor=call.factor, carried=call.carried, stretch=call.stretch)
+
+    return Fault("these are the numbers of another convention", str(convention), make)
+
+
+# Families
+
+
+def families(failing: list[Trial]) -> Iterator[Iterable[Fault]]:
+    """Yield families of faults; the first that has one which gives all calls is told."""
+    # One number tells all entries.
+    yield other_factor(failing)
+    # A sentence tells all rows; 2*position also doubles frequencies.
+    yield OTHER_POSITIONS
+    # A number for each pair of dimensions
+    yield other_frequencies(failing)
+    if failing[0].call.convention.rotary:
+        yield OTHER_SIGNS
+    # Those that in all calls would be another convention
+    yield known("some calls")
+
+
+def at_each_width(field: str, values: dict[int, Any]) -> Make:
+    """Return what has another value in a field of the call, at some widths."""
+
+    def make(call: EncodingCall) -> Floats:
+        width = call.x.shape[-1]
+        return call.of(**{field: values[width]} if width in values else {})
+
+    return make
+
+
+def other_factor(trials: list[Trial]) -> Iterator[Fault]:
+    """Measure what rows, or the dimensions that turn, are multiplied by, in each width."""
+    factors = {}
+    for trial in trials:
+        # A result is a line in its factor, rest + factor · slope, which is fitted.
+        rest = trial.call.of(factor=0.0)
+        slope = trial.call.of(factor=1.0) - rest
+        fit = ((trial.given - rest) * slope).sum() / (slope * slope).sum()
+        factors[slope.shape[-1]] = fit
+    width, factor = next(iter(factors.items()))
+    text = f"if it is meant, pass attention_factor={factor:.8g}, widths=[{width}]"
+    yield Fault("another multiplier", text, at_each_width("factor", factors))
+
+
+COUNT = (
+    "count once, from the right number, along the right axis, each sequence alone, alike in all "
+    "calls and caches; if it is meant, declare Convention(first=..., step=...)"
+)
+OTHER_POSITIONS = [
+    Fault("other positions", f"{name} is taken for the position; {COUNT}", at(place))
+    for name, place in {
+        "0": lambda of: 0,
+        "2*position": lambda of: 2 * of.position,
+        "4*position": lambda of: 4 * of.position,
+        "position + 1": lambda of: of.position + 1,
+        "position - 1": lambda of: of.position - 1,
+        "position/last": lambda of: of.position / max(of.length - 1, 1),
+        "length": lambda of: of.length,
+        "head": lambda of: of.head,
+        "position + length*batch": lambda of: of.position + of.length * of.batch,
+        "row + first position": lambda of: of.row + of.position[..., :1],
+        "first sequence's position": lambda of: np.atleast_2d(of.position)[0],
+    }.items()
+]
+
+
+def radians_a_position(trial: Trial) -> Floats:
+    """Return how far each pair turns from a position to the next, (pairs,), in rows in order.
+
+    A rotation makes (a + ib) exp(iθ) of a pair (a, b): times a - ib, that is (a² + b²) exp(iθ).
+    A table's pair is (sin θ, cos θ), taken as cos θ + i sin θ = exp(iθ).
+    """
+    call: EncodingCall = trial.call
+    first, second = call.pairs
+    rows = trial.given[..., call.order.argsort()]
+    if call.convention.rotary:
+        before = call.x[..., first] - 1j * call.x[..., second]
+        numbers = before * (rows[..., first] + 1j * rows[..., second])
+    else:
+        rows = rows - call.carried * call.x
+        numbers = rows[..., second] + 1j * rows[..., first]
+    # One row times the conjugate of that before it has the angle between them.
+    between = numbers[..., 1:, :] * numbers[..., :-1, :].conj()
+    angles = np.angle(between.reshape(-1, numbers.shape[-1]).sum(axis=0))
+    step = np.diff(call.positions.flat[:2])  # or minus one, if it counts down
+    # From -π/2 to 3π/2: more than half a turn seems to go back.
+    forward = (np.sign(step) * angles + np.pi / 2) % (2 * np.pi) - np.pi / 2
+    return np.asarray(forward / abs(step))
+
+
+def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
+    """Measure the frequencies of each width, in sequences of rows in order that aren't short."""
+    long = [
+        trial
+        for trial in trials
+        if trial.call.k.shape[-1] > 16 and (np.diff(trial.call.k) == 1).all()
+    ]
+    measured = {trial.given.shape[-1]: radians_a_position(trial) for trial in long}
+    if not long:
+        return
+    right, radians = long[0].call.frequencies, measured[long[0].given.shape[-1]]
+    pairs = np.flatnonzero(np.abs(radians - right) > 1e-6 * np.abs(right))[:4]
+    text = (
+        f"pairs {pairs} turn by {radians[pairs]} radians a position, for {right[pairs]}; mind "
+        "base, exponent, and the rule that scales them; if they are meant, pass base= or "
+        "frequencies="
+    )
+    yield Fault("other frequencies", text, at_each_width("frequencies", measured))
+
+
+def other_signs(signs: tuple[int, ...]) -> Fault:
+    """Return the fault that has these signs, for a*cos - b*sin, b*cos + a*sin."""
+
+    def make(call: EncodingCall) -> Floats:
+        a, b = (call.factor * call.x[..., pair] for pair in call.pairs)
+        cosine, sine = np.cos(call.angles), np.sin(call.angles)
+        parts = (a * cosine, b * sine, b * cosine, a * sine)
+        one, two, three, four = map(np.multiply, signs, parts)
+        return call.placed(one + two, three + four)
+
+    text = (
+        "a pair (a, b) gives {:+}*a*cos {:+}*b*sin, {:+}*b*cos {:+}*a*sin; mind signs, "
+    )
+    text += "and that the result is the query's, or the key's, and assigned"
+    return Fault("other signs", text.format(*signs), make)
+
+
+OTHER_SIGNS = [other_signs(signs) for signs in product((1, -1), repeat=4)]

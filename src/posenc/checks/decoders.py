@@ -6,7 +6,7 @@ cause is a wrong argument that makes `full`, which needs no cache, give the same
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -39,12 +39,9 @@ CACHED = (
     "add how many tokens came before, once, without padding, in each text "
     "(exhibit B: notebooks/16_batches_and_caches.html#exhibit-b)"
 )
-
-
-OF_A_CACHE = f"{NO_CAUSE}; count a query, in a bias, too, from the cache's length"
-UNMEASURED = (
-    f"{OF_A_CACHE}; where calls begin can be measured if `full` has an argument "
-    "`positions`"
+OF_A_CACHE = (
+    f"{NO_CAUSE}; count a query, in a bias, too, from the cache's length; which positions calls "
+    "take is told only if `full` has an argument `positions`"
 )
 
 
@@ -162,71 +159,68 @@ class Decoder(Subject):
     # Causes
 
     def explain(self, trials: list[Trial]) -> str:
-        """Return which wrong arguments give the same scores, in a text that is read whole.
-
-        Of texts that are read whole, no other positions are tried: where scores depend on offsets
-        alone, many give the same.
-        """
+        """Return which wrong arguments give the same scores, in texts that are read whole."""
         trial = next(trial for trial in trials if trial.worst > 1)
         text, ends = trial.call
-        if ends and not argument(self.subject, ["positions"]):
-            return UNMEASURED
-        if ends:
-            return self.other_begins(trial, text, ends)
-        _, number = np.indices(text.tokens.shape)
-        # What a decoder assumes by itself: what says the same can't be ignored.
-        usual = {"mask": number >= 0, "segments": 0 * number, "positions": number}
-        # What shows that an argument is ignored: all words seen, one text, and an order that would
-        # change scores, even those of offsets alone.
-        other = usual | {"positions": number[:, ::-1]}
+        wrong = other_begins(text, ends) if ends else ignored(text)
         causes = [
-            IGNORED[name]
-            for name, part in text.arguments.items()
-            if not np.array_equal(part, usual[name])
-            and self.gives(trial, text, name, other[name])
+            sentence
+            for sentence, name, other in wrong
+            if argument(self.subject, [name]) and self.gives(trial, {name: other})
         ]
         return "; or ".join(causes)
 
-    def gives(self, trial: Trial, text: Text, name: str, other: Any) -> bool:
+    def gives(self, trial: Trial, changed: dict[str, Any]) -> bool:
         """Whether a text, read whole with another argument, scores what was measured."""
-        if not argument(self.subject, [name]):
-            return False
+        text, _ = trial.call
         scores: Any = np.nan
         with suppress(Broken, Raised, Skip):
-            scores = self.whole(text.tokens, **text.arguments | {name: other})
-        off = np.abs(text.masked(scores) - text.masked(trial.given))
+            scores = self.whole(text.tokens, **text.arguments | changed)
+        off = np.abs(text.masked(scores) - trial.given)
         return bool((off <= tolerance([trial]) + trial.bounds).all())
 
-    def other_begins(self, trial: Trial, text: Text, ends: Sequence[int]) -> str:
-        """Return where calls begin, if texts that are read whole score the same then.
 
-        That is measured from call to call. For example, if calls of 2 tokens begin at 0 each,
-        positions [0, 1, 0, 1] give their scores.
-        """
-        number = np.arange(self.length)
-        positions: Any = text.arguments["positions"]
-        begins, before = [], []
-        for columns in np.split(number, ends):
-            here = np.isin(number, columns)
-            of_call = text._replace(shown=text.shown & here)
-            # As is right: a padded text has positions of its own.
-            if self.gives(trial, of_call, "positions", positions):
-                continue
-            for begin in range(2 * self.length):
-                # In all texts alike
-                other = np.where(here, begin + number - columns[0], positions)
-                if self.gives(trial, of_call, "positions", other):
-                    break
-            else:
-                return ""
-            begins.append(begin)
-            before.append(int(columns[0]))
-            positions = other
-        # An error little beyond its bound is near what is right in each call.
-        if not begins:
-            return ""
-        where = f"begin at positions {begins[:5]}, after {before[:5]} tokens"
-        return f"in all texts, calls {where}; {CACHED}"
+Wrong = Iterator[tuple[str, str, Any]]  # sentences, and arguments by name
+
+
+def ignored(text: Text) -> Wrong:
+    """Yield what shows that an argument is ignored.
+
+    Of texts that are read whole, no other positions are tried: where scores depend on offsets
+    alone, many give the same.
+    """
+    number = np.indices(text.tokens.shape)[1]
+    # All words seen, one text, and an order that would change scores, even those of offsets alone
+    other = {
+        "mask": number >= 0,
+        "segments": 0 * number,
+        "positions": number[:, ::-1],
+    }
+    # What says the same as a decoder assumes by itself can't be ignored.
+    if not np.array_equal(text.arguments["positions"], number):
+        for name in text.arguments:
+            yield IGNORED[name], name, other[name]
+
+
+def other_begins(text: Text, ends: Sequence[int]) -> Wrong:
+    """Yield positions that calls with a cache may take by mistake.
+
+    For example, if calls of 2 tokens begin at 0 each, positions [0, 1, 0, 1] give their scores.
+    """
+    number = np.arange(text.tokens.shape[1])
+    # Of each token: where its call begins
+    before = np.repeat([0, *ends], np.diff([0, *ends, len(number)]))
+    begins = {
+        "at 0": 0,
+        "behind the padding, in all texts alike": before,
+        "one late": before + 1,
+        "at twice as many": 2 * before,
+    }
+    right = text.arguments["positions"]
+    for words, begin in begins.items():
+        positions = np.where(before, begin + number - before, right)
+        if (positions != right).any():
+            yield f"calls begin {words}; {CACHED}", "positions", positions
 
 
 def in_shape(made: Any, tokens: Any) -> Floats:
