@@ -63,12 +63,13 @@ def _style(names: Iterable[str]) -> str:
     files = (FOLDER / f"{name}.css" for name in names)
     style = "".join(file.read_text("utf-8") for file in files if file.exists())
     # --agree is of hands that agree, --unseen of what training never showed.
+    dark_map = f"--map: {plots.DARK_MAP};" if "var(--map)" in style else ""
     style = f""":host {{
         --query: {plots.COLORS[0]};
         --key: {plots.COLORS[1]};
         --agree: light-dark({plots.PAIRS[4]}, #45c9b8);
         --unseen: #d0342c;
-        --map: {plots.DARK_MAP};
+        {dark_map}
     }}
     {style}"""
     # Without comments, in one line; then without what CSS doesn't need around signs and dots.

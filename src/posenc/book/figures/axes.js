@@ -1,7 +1,8 @@
 // Two axes with their ticks.
 
-import { end, middle, named, show, text } from "./drawing.js";
+import { end, middle, show, text } from "./drawing.js";
 import { level } from "./lines.js";
+import { named } from "./scene.js";
 
 /**
  * Axes from 0 to `right` and from `bottom` to `top`, in a drawing that leaves `above` free: the

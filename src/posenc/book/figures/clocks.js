@@ -2,12 +2,12 @@
 
 import { shade } from "./colors.js";
 import { FIELDS, PAIRS } from "./constants.js";
-import { assign, element, middle, named, shape, show, text, written } from "./drawing.js";
+import { assign, element, middle, shape, show, text, written } from "./drawing.js";
 import { omega } from "./encoding.js";
 import { FIGURES } from "./figure.js";
 import { face, hand, pairColor, tip, turnable } from "./hands.js";
 import { isCalm } from "./motion.js";
-import { beforeControls, drawing } from "./scene.js";
+import { beforeControls, drawing, named } from "./scene.js";
 import { encode, paper } from "./table.js";
 
 const RUN = { perSecond: 1.6, last: FIELDS.clocks.position.max };

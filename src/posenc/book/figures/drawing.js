@@ -12,8 +12,6 @@ export const shape = maker("2000/svg");
 export const text = (x, y, words, attributes) => shape("text", { x, y, ...attributes }, words);
 export const line = (attributes) => shape("line", attributes);
 export const middle = { "text-anchor": "middle" };
-/** A word beside numbers. */
-export const named = { ...middle, class: "name" };
 export const end = { "text-anchor": "end" };
 export const round = (x) => Math.round(10 * x) / 10;
 export const clamp = (low, number, high) => Math.max(low, Math.min(high, number));

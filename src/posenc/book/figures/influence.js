@@ -1,10 +1,10 @@
 // How much each place counts for the output at the last one, through layers of random weights.
 
-import { end, middle, named, shape, show, text } from "./drawing.js";
+import { end, middle, shape, show, text } from "./drawing.js";
 import { FIGURES } from "./figure.js";
 import { level } from "./lines.js";
 import { easing } from "./motion.js";
-import { drawing } from "./scene.js";
+import { drawing, named } from "./scene.js";
 
 const INPUTS = Array.from({ length: 128 }, (_, place) => place);
 const MIDDLE_INPUT = 64;

@@ -1,7 +1,7 @@
 // Turning's landscape: as high over each place as the score of a key there, in layers, of which each
 // pair adds one in its color, the slowest the lowest. It belongs to the query.
 
-import { DISTANCES, HEAD, REACH } from "./attention.js";
+import { DISTANCES, FARTHEST, HEAD, REACH } from "./attention.js";
 import { PAIRS } from "./constants.js";
 import { assign, end, points, round, shape, text } from "./drawing.js";
 
@@ -36,14 +36,18 @@ export function landscape(svg) {
     rows = Array.from({ length: geometry.rows }, () => makeRow(geometry));
     group.replaceChildren(...rows.map(({ land }) => land));
   };
-  const paint = ({ query, layers, curve, sharp }) => {
+  const paint = ({ query, layers, curve, sharp }, method) => {
     const { slot, height, ground, level, xIn } = geometry;
-    const corners = (scores) => scores.map((score, n) => [DISTANCES[n] * slot, level(score)]);
-    // The same list has not changed.
-    const both = before && before !== curve ? [...corners(before), ...corners(curve).reverse()] : [];
+    // Layers that change with the query end where they are seen, 11 places from the middle of the text.
+    const corners = (scores) =>
+      scores
+        .map((score, n) => [DISTANCES[n] * slot, level(score)])
+        .filter(([x]) => method !== "added" || Math.abs(x / slot + query - FARTHEST / 2) < 11);
+    const isNew = before && before !== curve; // the same list has not changed
+    const changes = points(isNew ? [...corners(before), ...corners(curve).reverse()] : []);
     rows.forEach(({ land, changed }, row) => {
       assign(land, { transform: `translate(${round(xIn(row, query))},${row * height})` });
-      assign(changed, { points: points(both) });
+      assign(changed, { points: changes });
     });
     // The same list has the same numbers: attention.js gives it in most drags, in which the landscape
     // only moves. A glide makes new ones.
@@ -61,10 +65,11 @@ export function landscape(svg) {
     };
     // A layer ends where faster pairs take away what it adds.
     const topOf = (pair) => corners(layers.map((sums, n) => Math.min(sums.at(-1 - pair), curve[n])));
-    const strataNow = PAIRS.map((_, pair) => `${curveOn(topOf(pair))}V${ground}H${-REACH * slot}`);
+    const areas = PAIRS.map((_, pair) => `${curveOn(topOf(pair))}V${ground}H${-REACH * slot}`);
+    const paths = [...areas, curveOn(corners(curve))];
     for (const { strata, ridge } of rows) {
-      strata.forEach((stratum, pair) => assign(stratum, { d: strataNow[pair] }));
-      assign(ridge, { d: curveOn(corners(curve)) });
+      // Without `assign`, which would read back what is long, and new.
+      [...strata, ridge].forEach((part, n) => part.setAttribute("d", paths[n]));
     }
   };
   const since = (scores) => (before = scores);

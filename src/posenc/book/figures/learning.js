@@ -1,12 +1,12 @@
 // A head that learns to look three words back: a film of its training, recorded every three steps.
 
 import { FIELDS, FRAMES } from "./constants.js";
-import { element, middle, named, round, shape, show, text } from "./drawing.js";
+import { element, middle, round, shape, show, text } from "./drawing.js";
 import { omega } from "./encoding.js";
 import { FIGURES } from "./figure.js";
 import { face, hand, pairColor } from "./hands.js";
 import { glide } from "./motion.js";
-import { beforeControls, drawing } from "./scene.js";
+import { beforeControls, drawing, named } from "./scene.js";
 
 const BACK = 3;
 const STEPS_APART = 3;

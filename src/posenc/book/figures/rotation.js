@@ -2,12 +2,12 @@
 
 import { sector } from "./angles.js";
 import { FIELDS } from "./constants.js";
-import { assign, named, round, shape, show, text, written } from "./drawing.js";
+import { assign, round, shape, show, text, written } from "./drawing.js";
 import { omega } from "./encoding.js";
 import { FIGURES } from "./figure.js";
 import { face, hand, pairColor, tip, turnable } from "./hands.js";
 import { path } from "./lines.js";
-import { drawing } from "./scene.js";
+import { drawing, named } from "./scene.js";
 
 const WIDTH = 16; // of the encoding, as in Python
 /** Hands that can be dragged: the field that each changes, its dial (left or right), and its angle. */

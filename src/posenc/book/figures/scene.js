@@ -1,7 +1,10 @@
 // A picture that is drawn anew for each state, with grips on top that stay.
 
-import { assign, shape } from "./drawing.js";
+import { assign, middle, shape } from "./drawing.js";
 import { draggable } from "./motion.js";
+
+/** Attributes of a word beside numbers. */
+export const named = { ...middle, class: "name" };
 
 /** Put a button into the line of a picture's controls. */
 export const beforeControls = (picture, button) =>

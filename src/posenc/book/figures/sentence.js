@@ -83,7 +83,8 @@ export function sentence(svg, set, current) {
     });
   };
   const putBracket = (low, high) => {
-    for (const path of [bracket, hold]) assign(path, { d: bracketPath(geometry, low, high) });
+    const d = bracketPath(geometry, low, high);
+    for (const path of [bracket, hold]) assign(path, { d });
     // Of a short bracket, the handle leaves both ends.
     const handle = (high - low) * geometry.slot < 72 ? "‹ ›" : "‹ both ›";
     const words = cards.both.lastChild;

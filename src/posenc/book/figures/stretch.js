@@ -1,11 +1,11 @@
 // The wavelengths of a rotary encoding, as trained and stretched for longer texts.
 
-import { assign, end, middle, named, show, text, written } from "./drawing.js";
+import { assign, end, middle, show, text, written } from "./drawing.js";
 import { omegas } from "./encoding.js";
 import { FIGURES } from "./figure.js";
 import { level, path } from "./lines.js";
 import { SCALINGS, slowed } from "./scaling.js";
-import { drawing } from "./scene.js";
+import { drawing, named } from "./scene.js";
 
 // What Turning, which has the others, doesn't offer.
 const RULES = {

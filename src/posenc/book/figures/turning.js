@@ -5,7 +5,8 @@
 // - `arrange`, which is called with the ruler for a new width, before all else; that of the dials gets the
 //   edge that they are under, too, and returns their lower one;
 // - in `land` and `score`, `since`, which is called before it, as it says what to compare with;
-// - `paint`, which shows both places with the values (`Attention`), or what is on the way between two.
+// - `paint`, which shows both places with the values (`Attention`), or what is on the way between two, and
+//   gets the method, too.
 
 import { attention, isUnseen } from "./attention.js";
 import { dials } from "./dials.js";
@@ -44,7 +45,7 @@ FIGURES.turning = {
       const isNew = isUnseen(shown.excess);
       picture.classList.toggle("new", isNew);
       picture.classList.toggle("ruled", isNew || (method === "turned" && rule !== "as trained"));
-      for (const part of [land, words, score, clocks]) part.paint(shown);
+      for (const part of [land, words, score, clocks]) part.paint(shown, method);
     });
     return (state, values, width, passing, before) => {
       const { query, key } = state;

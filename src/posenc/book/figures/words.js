@@ -1,10 +1,10 @@
 // Three words of width 4, and attention whose queries, keys and values are the words themselves.
 
 import { shade } from "./colors.js";
-import { assign, clamp, line, middle, named, round, shape, show, text, write } from "./drawing.js";
+import { assign, clamp, line, middle, round, shape, show, text, write } from "./drawing.js";
 import { FIGURES } from "./figure.js";
 import { draggable, easing, steppable } from "./motion.js";
-import { drawing } from "./scene.js";
+import { drawing, named } from "./scene.js";
 import { encode } from "./table.js";
 
 const EMBEDDED = { dog: [2, 0, 0, 1], bites: [0, 1, 1, 0], man: [1, 1, 0, 0] };
