@@ -40,6 +40,11 @@ UNFOLD = """() => {
 # Code of chapters that a wide window doesn't show whole.
 CUT = """() => [...document.querySelectorAll("div.cell_input pre")]
     .filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent.slice(0, 80))"""
+# Links after words that only their color tells.
+UNMARKED = r"""() => [...document.querySelectorAll("article a[href]:not(.headerlink)")]
+    .filter((e) => /\w/.test(e.previousSibling?.data ?? ""))
+    .filter((e) => getComputedStyle(e).textDecorationLine !== "underline")
+    .map((e) => e.outerHTML)"""
 # Elements wider than the window, and not in a scrolling box.
 WIDE = """() => [...document.querySelectorAll("html, article :is(img, pre, table)")].filter((e) => {
     for (let box = e.parentElement; box; box = box.parentElement)
@@ -73,7 +78,7 @@ def tab(visit_all):
 def problems(tab, page):
     """Yield what is wrong on a page, with the cure, and the places."""
     tab.goto("about:blank")  # ends requests and errors of the previous page
-    tab.set_viewport_size({"width": 1280, "height": 800})
+    tab.set_viewport_size({"width": 320, "height": 844})
     tab.wrong.clear()
     tab.goto(page.as_uri())
     policy = tab.evaluate(READ_POLICY)
@@ -84,12 +89,14 @@ def problems(tab, page):
     yield "markup: look for a missing blank or fence", tab.evaluate(MARKUP)
     # What is folded or hidden must be readable, too, once it is opened.
     tab.evaluate(UNFOLD)
-    yield "code cut off at the edge: break its lines", tab.evaluate(CUT)
+    yield "wider than a phone: let it wrap, shrink or scroll", tab.evaluate(WIDE)
+    yield "a link that only its color tells: underline it", tab.evaluate(UNMARKED)
+    if tab.locator(".cell_input").count():
+        tab.set_viewport_size({"width": 1280, "height": 800})
+        yield "code cut off at the edge: break its lines", tab.evaluate(CUT)
     for theme in themes(tab):
         pale = tab.locator("body").evaluate(PALE)
         yield f"hard to read, {theme}: set a color of 4.5 to 1 in book.css", pale
-    tab.set_viewport_size({"width": 320, "height": 844})
-    yield "wider than a phone: let it wrap, shrink or scroll", tab.evaluate(WIDE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
