@@ -166,23 +166,6 @@ class Trained(Layer):
         self.pe = nn.Parameter(self.pe)
 
 
-class Indexed(Layer):
-    """Whole numbers are saved, too, as `position_ids` are, and what isn't a tensor."""
-
-    def __init__(self, d_model=16):
-        super().__init__(d_model)
-        self.register_buffer("position_ids", torch.arange(len(self.pe)))
-
-    def get_extra_state(self):
-        return {}
-
-    def set_extra_state(self, state):
-        pass
-
-    def forward(self, x):
-        return super().forward(x, self.position_ids[: x.size(1)])
-
-
 class PositionsRequired(Layer):
     """Its first buffer has whole numbers, which tell no width."""
 
@@ -204,18 +187,6 @@ class Emptied(Layer):
 FIRST = SinusoidalPositionalEncoding(16, batch_first=False)
 
 
-class SequenceFirst(nn.Module):
-    batch_first = False
-
-    def __init__(self):
-        super().__init__()
-        self.inner = FIRST
-
-    def forward(self, x):
-        return self.inner(x)
-
-
-add("module", "right: of its class", SequenceFirst(), widths=[16])
 add_all(
     "module",
     {
@@ -229,7 +200,6 @@ add_all(
     },
 )
 add("module", "values: batch for sequence", FIRST, batch_first=True)
-add("module", "right: indexed", Indexed, laws=["state"])
 add("module", "right: on meta", SinusoidalPositionalEncoding, laws=["meta"])
 ADDING = {
     "right: times root": lambda x, rows: (x * x.size(-1) ** 0.5 + rows, None),
@@ -249,7 +219,6 @@ add(
     partial(Layer, add=lambda x, rows: torch.zeros(x.shape) if x.is_meta else x + rows),
     laws=["device"],
 )
-add("module", "right: of width 2", Layer, widths=[2])
 
 
 # Rotations
@@ -264,14 +233,6 @@ def permuted_at_the_end(x, p):
     """Turn the last dimensions, as latent attention does."""
     rest, turned = x.chunk(2, dim=-1)
     return torch.cat([rest, permuted(turned, p)], dim=-1)
-
-
-def in_numpy(x, p):
-    """Without a cast; tensors are taken, too."""
-    angles = np.asarray(p)[..., None] * OMEGA
-    a, b = x[..., :8], x[..., 8:]
-    one, two = a * np.cos(angles) - b * np.sin(angles), b * np.cos(angles)
-    return np.concatenate([one, two + a * np.sin(angles)], axis=-1)
 
 
 def swapped_power(x, p):
@@ -333,30 +294,6 @@ class Kept(recall.Rotary):
         return super().forward(x * self.ones, positions)
 
 
-class KeptProduct(recall.Rotary):
-    """What the first call makes is kept, and is rounded if that is under autocast."""
-
-    angles = None
-
-    def forward(self, x, positions):
-        if self.angles is None:
-            self.angles = torch.arange(5000.0)[:, None] @ self.omega[None]
-        angles = self.angles[positions].float()
-        return rotate_pairs(x, turns=(angles.cos(), angles.sin()))
-
-
-class Numbered(nn.Module):
-    """Its first buffer has whole numbers, which tell no width."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("numbers", torch.arange(512))
-        self.register_buffer("omega", torch.tensor(OMEGA).float())
-
-    def forward(self, x, positions):
-        return rotate_pairs(x, positions, frequencies=self.omega)
-
-
 add_all(
     "rotary",
     {
@@ -385,7 +322,6 @@ add_all(
         ),
     },
 )
-add("rotary", "half: float64 for float16", in_numpy, widths=[16])
 for extent in ("partial", "proportional"):
     for pairing in ("halves", "neighbors"):
         add("rotary", f"right: {extent}, {pairing}", part(extent, pairing, 0.25))
@@ -399,10 +335,14 @@ def of_two_axes(x, *, positions):
 
 
 add("rotary", "right: axes by name", of_two_axes, frequencies=AXES, laws=["axes"])
-ANOTHER = "values: the numbers of another convention"
-add("rotary", ANOTHER, turn(base=500_000.0), frequencies=OMEGA)
 # Half of the width was to turn.
-add("rotary", ANOTHER, rotate_pairs, frequencies=OMEGA[::2], widths=[16])
+add(
+    "rotary",
+    "values: the numbers of another convention",
+    rotate_pairs,
+    frequencies=OMEGA[::2],
+    widths=[16],
+)
 BACKWARDS = replace(checks.KNOWN["rotary, halves"], direction="backwards")
 add(
     "rotary",
@@ -413,37 +353,23 @@ add(
 )
 add("rotary", "right: compiled, moved", rotate_pairs, laws=["compile", "device"])
 add("rotary", "right: both", lambda x, p: both(x, -x)[0], laws=WITHOUT_POSITIONS)
-SLOW = [1.0, 1e-320]
-add(
-    "rotary",
-    "values: position + 1 is taken",
-    lambda x, p: rotate_pairs(x, p + 1, frequencies=SLOW),
-    frequencies=SLOW,
-    widths=[4],
-)
 WITH_THEIR_LAW = {
     "start: row + first position": from_the_first,
     "half: no known fault": lambda x, p: posenc.rotate_pairs(x, p / 3),
     "start: position + 1 is taken": lambda x, p: rotate_pairs(x, p + 1),
     "start: fail have other positions: position + 1": late_and_cut_off,
-    # One number for each call would fit, too, and tell less.
-    "steps: fail have other positions: 2*position": lambda x, p: rotate_pairs(
-        x, p * (1 + (len(p) == 1))
-    ),
     # With the gradient of what doesn't turn
     "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
     "inference: Inference tensors cannot be saved": Kept(),
     "gradient: your code raises": untrainable,
     "inference: it returns a tuple": PairInTraining(),
-    "reduced: product in bfloat16": KeptProduct(),
+    "half: float64 for float16": lambda x, p: posenc.rotate_pairs(x.astype(float), p),
     "fractions: position 0.5": lambda x, p: rotate_pairs(x, p.round()),
     "compile: your code raises": lambda x, p: print(end="") or rotate_pairs(x, p),
 }
 for says, subject in WITH_THEIR_LAW.items():
     add("rotary", says, subject, laws=[says.partition(":")[0]])
-OF_ITS_WIDTH = "right: of the width of its buffer"
-for module in (recall.Rotary(), Numbered()):
-    add("rotary", OF_ITS_WIDTH, module, laws=["shape", "values", "far"])
+add("rotary", "right: of its buffer's width", recall.Rotary(), laws=["far"])
 
 
 # Biases
@@ -522,11 +448,6 @@ PADDED = partial(add, "positions", expected="left padding")
 PADDED("right: words", words)
 PADDED("right: NaN at padding", lambda mask: np.where(mask, words(mask), np.nan))
 PADDED("right: as RoBERTa", as_roberta, right=as_roberta)
-PADDED(
-    "right: in steps of 0.1",
-    lambda mask: 0.1 * words(mask),
-    right=lambda mask: 0.1 * words(mask).double(),
-)
 PADDED("values: it gives [0. 0. 2. 3. 4.] for [0 0 0 1 2]", as_roberta)
 PADDED(
     "values: it gives [0. 0. 0. 1. 2.] for",
@@ -595,17 +516,12 @@ AHEAD = Pair(lambda t: full(t) + 0.1 * t[:, -1:, None], DECODER.step)
 SLIGHT = 1.05 * UNIT**0.5 * np.ptp(Decoder(full).alone)
 
 
-def off_in_a_batch(tokens, positions=None, mask=None):
-    return full(tokens, positions, mask) + SLIGHT * (len(tokens) > 1)
-
-
 def slightly_off(tokens, cache):
     scores, cache = DECODER.step(tokens, cache)
     return scores + SLIGHT, cache
 
 
 add("decoder", "steps: no known fault", Pair(full, slightly_off))
-add("decoder", "padded: no known fault", Pair(off_in_a_batch))
 add_all(
     "decoder",
     {
@@ -619,8 +535,3 @@ add_all(
         "steps: the new cache": Pair(full, lambda t, cache: full(t)),
     },
 )
-
-for bug in recall.BUGS:
-    add(bug.kind, f"right: {bug.says}", bug.right, **bug.options)
-    if bug.law:
-        add(bug.kind, f"{bug.law}: {bug.cause}", bug.wrong, **bug.options)
