@@ -75,11 +75,14 @@ function grips({ shadowRoot: root }, pixels) {
     });
 }
 
-/** Where the highest point of a line is. */
+/** Where the highest point of a line is, which has one summit: of hundred places, then nearby. */
 function summit(ridge) {
-    const along = ridge.getTotalLength();
-    const places = Array.from({ length: 9999 }, (_, n) => ridge.getPointAtLength((n * along) / 9999));
-    const highest = places.reduce((best, place) => (place.y < best.y ? place : best));
-    const { x, y } = highest.matrixTransform(ridge.getScreenCTM());
+    const height = (length) => ridge.getPointAtLength(length).y;
+    let [best, step] = [0, ridge.getTotalLength() / 100];
+    for (; step > 0.01; step /= 10) {
+        const near = Array.from({ length: 201 }, (_, n) => best + (n - 100) * step);
+        best = near.reduce((one, other) => (height(other) < height(one) ? other : one));
+    }
+    const { x, y } = ridge.getPointAtLength(best).matrixTransform(ridge.getScreenCTM());
     return [x, y];
 }

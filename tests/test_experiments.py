@@ -20,15 +20,6 @@ READER = ex.Settings(
 )
 
 
-TOO_SHORT = {"order": 2, "count": 3, "back": 3, "local": 4, "needle": 1, "sums": 16}
-
-
-@pytest.mark.parametrize(("task", "seq_len"), TOO_SHORT.items())
-def test_a_length_that_a_task_cannot_have_is_refused(task, seq_len):
-    with pytest.raises(ValueError, match="seq_len"):
-        ex.TASKS[task]((1, seq_len))
-
-
 UNFIT = {
     "steps must be at least": {"steps": 0},
     "spread must be at least": {"spread": 15},
