@@ -25,8 +25,14 @@ SPOILED = """for (const name of ["right", "typed"]) localStorage.setItem(name, "
 
 @pytest.fixture(scope="module")
 def phone(visit_all):
-    """One narrow tab for all kinds of pages: a window of its own takes as long as a page."""
+    """One narrow tab for many pages: a window of its own takes as long as a page."""
     return visit_all(width=390)
+
+
+@pytest.fixture(scope="module")
+def desk(visit_all):
+    """One wide tab, for what leaves nothing behind but a page."""
+    return visit_all()
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -74,17 +80,17 @@ def test_a_figure_stays_in_view_while_its_words_are_read(visit):
         words.click(trial=True)  # raises if the figure covers them
 
 
-def test_lists_open_over_the_page_and_make_way(visit):
-    tab = visit(CHAPTER, width=390)
-    entries = tab.locator(".bd-sidebar-primary li > a")
-    button(tab, "List of chapters").click()
-    expect(tab.locator(".bd-sidebar-primary a").first).to_be_focused()
-    tab.keyboard.press("Escape")
+def test_lists_open_over_the_page_and_make_way(phone):
+    phone.goto(CHAPTER)
+    entries = phone.locator(".bd-sidebar-primary li > a")
+    button(phone, "List of chapters").click()
+    expect(phone.locator(".bd-sidebar-primary a").first).to_be_focused()
+    phone.keyboard.press("Escape")
     expect(entries.last).not_to_be_visible()
-    button(tab, "Contents of this page").click()
-    tab.locator(".bd-toc-nav a[href='#summary']").click()
-    expect(tab.locator(".bd-sidebar-secondary")).not_to_be_visible()
-    expect(tab.locator("#summary > h2")).to_be_in_viewport()
+    button(phone, "Contents of this page").click()
+    phone.locator(".bd-toc-nav a[href='#summary']").click()
+    expect(phone.locator(".bd-sidebar-secondary")).not_to_be_visible()
+    expect(phone.locator("#summary > h2")).to_be_in_viewport()
 
 
 def test_another_site_can_put_a_view_in_a_frame(visit, served, tmp_path):
@@ -124,20 +130,20 @@ def test_a_dark_page_is_printed_light_with_pictures_and_its_evidence(visit):
     expect(live).not_to_be_visible()
 
 
-def test_an_address_with_a_place_leads_there_and_contents_mark_it(visit):
+def test_an_address_with_a_place_leads_there_and_contents_mark_it(desk):
     """Even though the content above the anchor keeps changing while the page loads."""
-    tab = visit(f"{address('notebooks/02_formula')}#summary")
+    desk.goto(f"{address('notebooks/02_formula')}#summary")
     place = "document.getElementById('summary').getBoundingClientRect().y"
-    tab.wait_for_function(f"Math.abs({place} - 50) <= 50")
-    marked = tab.locator(".bd-toc-nav a.active")
+    desk.wait_for_function(f"Math.abs({place} - 50) <= 50")
+    marked = desk.locator(".bd-toc-nav a.active")
     expect(marked).to_have_text("Summary")
-    tab.keyboard.press("End")
+    desk.keyboard.press("End")
     expect(marked).to_have_text("What comes next")
     # Marking the contents scrolls them, and not the page. (On a busy machine, Chromium may end a
     # scroll by the key Home halfway.)
-    tab.evaluate("scrollTo(0, 2400)")
+    desk.evaluate("scrollTo(0, 2400)")
     expect(marked).not_to_have_text("What comes next")
-    assert tab.evaluate("scrollY") == 2400
+    assert desk.evaluate("scrollY") == 2400
 
 
 def test_on_a_phone_a_question_opens_its_answer(visit):
@@ -236,24 +242,24 @@ UNSEEN = """() => {
 }""".replace("THEME", THEME)
 
 
-def test_what_has_the_focus_is_seen_and_under_the_mouse_it_can_be_read(visit):
-    tab = visit(CHAPTER)
-    for _ in themes(tab):
+def test_what_has_the_focus_is_seen_and_under_the_mouse_it_can_be_read(desk):
+    desk.goto(CHAPTER)
+    for _ in themes(desk):
         for _ in range(60):
-            tab.keyboard.press("Tab")
-            assert tab.evaluate(UNSEEN) == "", "draw a focus ring in book.css"
-    tab.add_style_tag(content="* { transition: none !important }")
+            desk.keyboard.press("Tab")
+            assert desk.evaluate(UNSEEN) == "", "draw a focus ring in book.css"
+    desk.add_style_tag(content="* { transition: none !important }")
     for kind in ("article p a", ".bd-toc-nav a", "summary"):
         # A theme that changes under a resting mouse shows colors of hovering in both.
-        tab.locator(f"{kind}:visible").first.hover()
-        check_contrast(tab, f"{kind}:hover")
+        desk.locator(f"{kind}:visible").first.hover()
+        check_contrast(desk, f"{kind}:hover")
 
 
-def test_claims_are_filtered_by_words_and_a_search_is_a_step_away(visit):
-    tab = visit(address("book/claims"))
-    rows = tab.locator("table.ledger tbody tr:visible")
+def test_claims_are_filtered_by_words_and_a_search_is_a_step_away(desk):
+    desk.goto(address("book/claims"))
+    rows = desk.locator("table.ledger tbody tr:visible")
     # Its row has no "is": little words needn't be there.
-    tab.get_by_label("Find a claim").fill("position is unique")
+    desk.get_by_label("Find a claim").fill("position is unique")
     expect(rows).to_contain_text(["Each position in the sequence has a unique"])
-    button(tab, "Search the book").click()
-    expect(tab.locator("dialog #hits a").first).to_contain_text("position")
+    button(desk, "Search the book").click()
+    expect(desk.locator("dialog #hits a").first).to_contain_text("position")
