@@ -277,21 +277,6 @@ def late_and_cut_off(x, p):
     return rotate_pairs(x, p + (p[0] == 1))
 
 
-class PairInTraining(recall.Rotary):
-    def forward(self, x, positions):
-        turned = super().forward(x, positions)
-        return (turned, x) if self.training else turned
-
-
-class Kept(recall.Rotary):
-    """What is made in the first call is kept."""
-
-    ones = None
-
-    def forward(self, x, positions):
-        if self.ones is None:
-            self.ones = torch.ones(())
-        return super().forward(x * self.ones, positions)
 
 
 add_all(
@@ -360,9 +345,7 @@ WITH_THEIR_LAW = {
     "start: fail have other positions: position + 1": late_and_cut_off,
     # With the gradient of what doesn't turn
     "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
-    "inference: Inference tensors cannot be saved": Kept(),
     "gradient: your code raises": untrainable,
-    "inference: it returns a tuple": PairInTraining(),
     "half: float64 for float16": lambda x, p: posenc.rotate_pairs(x.astype(float), p),
     "fractions: position 0.5": lambda x, p: rotate_pairs(x, p.round()),
     "compile: your code raises": lambda x, p: print(end="") or rotate_pairs(x, p),
@@ -405,7 +388,7 @@ add(
     "values: it is 1, 1, 1, 1, 1, 1, 1, 1, 0.002762",
     lambda n: 2.0**-HEADS * -abs(offsets(n)),
 )
-GROWING = "values: 8 heads for 300 rows, and 2 for fewer"
+GROWING = "values: shape (8, 300, 300) for (2, 300, 300)"
 add("bias", GROWING, lambda n: alibi_bias(2 if n < 99 else 8, n))
 MEANT = "values: if it is meant, pass expected="
 add("bias", MEANT, lambda n: alibi_bias(1, n) - 2**-8)

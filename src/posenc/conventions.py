@@ -18,15 +18,6 @@ from numpy.typing import NDArray
 
 from posenc._validate import check_choice, check_d_model, check_real
 
-__all__ = [
-    "KNOWN",
-    "LAYOUTS",
-    "ROTARY_LAYOUTS",
-    "Convention",
-    "EncodingCall",
-    "rounding",
-]
-
 Floats = NDArray[Any]  # of float64, almost everywhere
 
 UNIT = 2.0**-24  # unit roundoff of float32: half the distance from 1 to the next number
@@ -191,8 +182,8 @@ class EncodingCall(NamedTuple):
         Which of these dimensions are the result's, which may be permuted.
     powers, frequencies : ndarray, shape (pairs,)
         Radians per position, which usually are the base to the power of minus these powers.
-    factor, carried : float
-        Multipliers of the rows or of what turns, and of x in a layer.
+    factor : float
+        Multiplier of the rows, or of what turns.
     stretch : float
         Multiplier of all angles by which x is encoded, to see what rounding may do.
     """
@@ -205,7 +196,6 @@ class EncodingCall(NamedTuple):
     powers: Floats
     frequencies: Floats
     factor: float = 1.0
-    carried: float = 1.0
     stretch: float = 1.0
 
     @property
@@ -237,13 +227,13 @@ class EncodingCall(NamedTuple):
             one = a * np.cos(firsts) - b * np.sin(firsts)
             two = b * np.cos(seconds) + a * np.sin(seconds)
             return self.placed(self.factor * one, self.factor * two)
-        one = self.carried * a + self.factor * np.sin(firsts)
-        two = self.carried * b + self.factor * np.cos(seconds)
+        one = a + self.factor * np.sin(firsts)
+        two = b + self.factor * np.cos(seconds)
         return self.placed(one, two)
 
     def placed(self, one: Floats, two: Floats) -> Floats:
         """Return the result that has these entries in each pair."""
-        out = self.carried * self.x
+        out = self.x.copy()
         out[..., self.pairs[0]], out[..., self.pairs[1]] = one, two
         return np.asarray(out[..., self.order])
 
@@ -259,7 +249,7 @@ class EncodingCall(NamedTuple):
             tau = tau + 1e-6 * np.abs(self.angles) / self.k.shape[-1]
         one, two = self.pairs
         # What doesn't turn, or is only added to, is rounded, too.
-        size = np.abs(self.carried * self.x)
+        size = np.abs(self.x)
         out = 4 * unit * np.where(self.x == 0, 0, size + self.factor)
         if self.convention.rotary:
             tau = (tau + 2 * unit) * (size[..., one] + size[..., two])

@@ -18,8 +18,6 @@ import numpy as np
 
 from posenc.conventions import EncodingCall, Floats
 
-__all__ = ["FAULTS", "MUSEUM", "Fault"]
-
 Make = Callable[[EncodingCall], Floats]  # takes a call, and returns the wrong result
 
 TABLE, ROTARY = ("table", "module"), ("rotary",)
@@ -147,12 +145,9 @@ def laid_out(call: EncodingCall) -> Floats:
 
     For example, of three pairs, the angles of neighbors are 0 0 1 1 2 2, and of halves 0 1 2 0 1 2.
     """
-    layout = "neighbors" if call.convention.layout == "halves" else "halves"
-    other = replace(call.convention, layout=layout).encoding(call.x, call.k)
-    pair_of = np.zeros(call.x.shape[-1], int)  # of each dimension
-    for dimensions in other.pairs:
-        pair_of[dimensions] = range(len(dimensions))
-    first, second = (call.angles[..., pair_of[dims]] for dims in call.pairs)
+    each = 2 if call.convention.layout == "halves" else 1
+    count = len(call.frequencies)
+    first, second = (call.angles[..., dims // each % count] for dims in call.pairs)
     return call.encode(first, second)
 
 

@@ -34,7 +34,7 @@ from posenc.conventions import UNIT, EncodingCall
 #   call(x, positions)          the result, of the shape of x; a law is broken if it has another
 #   compare(x, positions)       a trial of a call, beside the book's; or of a variant: another
 #                               module or dtype, whose results have another unit of rounding
-#   whole()                     a trial of all rows a width
+#   sequences, nearest          all rows of each width, and the convention beside which they are
 #   rows, limit                 how many positions most laws look at, and the code takes
 #   widths, table               widths that the code takes; all rows at the first
 #   free                        whether a call takes any positions, or counts by itself
@@ -83,7 +83,7 @@ def repeat(subject: Encoding) -> Trials:
 
 def values(subject: Encoding) -> Trials:
     """Compare the whole sequence."""
-    return subject.whole()
+    return subject.declared.trials(subject.nearest, subject.sequences)
 
 
 def unique(subject: Encoding) -> None:
@@ -102,11 +102,9 @@ STARTS = (
     [200, 0, 0, 7],
 )
 BATCHES = (  # axes in front, and the length; faults may begin at eight heads or four sequences
-    ((1, 1), 4),
     ((3, 8), 5),
     ((9, 12), 33),
     ((3,), 1),
-    ((3, 2), 1),
     ((4, 8), 1),
 )
 
@@ -298,18 +296,6 @@ def trained(subject: Encoding) -> None:
     parameters = user(module.parameters)
     if any(part.ndim > 1 and part.requires_grad for part in parameters):
         raise Broken("a table is trained", "make it a buffer (exhibit 7)")
-
-
-def inference(subject: Encoding) -> None:
-    """Call in inference mode, whose tensors raise in training, if they are kept."""
-    module = module_of(subject)
-    drawn, positions = some(subject)
-    x = subject.array(drawn)
-    with subject.library.inference_mode():
-        subject.result(x, positions, module)
-    user(module.train)
-    out = subject.result(x.requires_grad_(), positions, module)
-    user(lambda: out.sum().backward())
 
 
 # Moves of modules

@@ -16,34 +16,25 @@ COUNT = (
     "meant, pass a function as right="
 )
 # By what is expected: what is given, and the right ids
-MASK = np.array(  # 0 is padding
-    [
-        [0, 0, 1, 1, 1],
-        [1, 1, 1, 1, 1],
-    ]
-)
-LEFT_PADDED = np.array(
-    [
-        [0, 0, 0, 1, 2],
-        [0, 1, 2, 3, 4],
-    ]
-)
+COLUMN = np.arange(5)
+AFTER_PADDING = COLUMN - [[2], [0]]
+MASK = AFTER_PADDING >= 0
 SEGMENTS = np.array(  # which text of its row a token is of
     [
         [0, 0, 0, 1, 2],
         [0, 1, 1, 1, 1],
     ]
 )
-PACKED = np.array(
+BEGINS = np.array(  # of its text
     [
-        [0, 1, 2, 0, 0],
-        [0, 0, 1, 2, 3],
+        [0, 0, 0, 3, 4],
+        [0, 1, 1, 1, 1],
     ]
 )
 SIZES = np.array([2, 3, 4])  # how many frames, rows and columns there are
 BUILT = {
-    "left padding": (MASK, LEFT_PADDED),
-    "packing": (SEGMENTS, PACKED),
+    "left padding": (MASK, AFTER_PADDING * MASK),
+    "packing": (SEGMENTS, COLUMN - BEGINS),
     "images": (SIZES, np.indices((2, 3, 4)).reshape(3, -1)),
 }
 
@@ -93,7 +84,6 @@ def values(builder: Builder) -> Trials:
     """Compare the ids that matter."""
     axes = ("axis", "patch") if builder.expected == "images" else ("row", "column")
     given, meant = builder.built(builder.subject), builder.meant
-    # Whole numbers are exact; of others, a step and a product are rounded.
-    has_fractions = (meant % 1).any()
-    bounds = 4 * UNIT * has_fractions * np.abs(meant)
+    # A step and a product are rounded, if they aren't whole numbers.
+    bounds = 4 * UNIT * np.abs(meant)
     yield Trial(builder.expected, given, meant, bounds, axes)

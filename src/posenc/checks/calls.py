@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from inspect import Parameter, signature
 from typing import Any
 
@@ -22,10 +22,6 @@ from posenc.conventions import Floats
 CAST = (
     "the result isn't cast back to the dtype of the input; `.half()` and `.to()` leave a tensor "
     "that is a plain attribute as it is: register it as a buffer, or cast it"
-)
-ALONE = (
-    "it returns its rows alone, not added to x: to check_table, pass "
-    "`lambda n, d: Layer(d)(torch.zeros(1, n, d))`, with your class for Layer"
 )
 
 
@@ -53,7 +49,7 @@ class Code(Subject):
 
     def prepare(self) -> None:
         """Find the library."""
-        self.find_library(partial(self.plain, self.widths[0]))
+        self.find_library(self.plain)
 
     def make(self, width: int) -> Any:
         """Return what is called: the subject, or what a class makes, in evaluation mode."""
@@ -75,13 +71,13 @@ class Code(Subject):
         name = argument(call, POSITIONS)
         return signature(call).parameters[name] if name else None
 
-    def plain(self, width: int) -> Any:
+    def plain(self) -> Any:
         """Call the code with a batch."""
-        x = self.array(self.draw((2,), 3, width))
+        x = self.array(self.draw((2,), 3))
         if hasattr(x, "requires_grad_"):
             # Code of numpy, which may take tensors by luck, takes none that need a gradient.
             x = x.requires_grad_().clone()
-        return self.raw(self.made(width), x, self.places(range(3)))
+        return self.result(x, range(3))
 
     def draw(self, lead: tuple[int, ...], seq_len: int, width: int = 0) -> Floats:
         """Draw x, (*lead, seq_len, width), in numbers that all types have; or 0, if it takes none.
@@ -105,10 +101,7 @@ class Code(Subject):
     def result(self, array: Any, positions: Any, module: Any = None) -> Any:
         """Call the code, or another module, with an array of the library."""
         module = self.made(array.shape[-1]) if module is None else module
-        result = self.raw(module, array, self.places(positions))
-        if isinstance(result, tuple):
-            raise Broken("it returns a tuple", f"it is called as {self.usage}")
-        return result
+        return self.raw(module, array, self.places(positions))
 
     def call(
         self,
@@ -127,7 +120,5 @@ class Code(Subject):
             raise Broken(f"{type_of(result)} for {dtype}", CAST)
         out = floats(result, finite)
         if out.shape != x.shape:
-            alone = self.kind == "module" and out.size * len(x) == x.size
-            cause = ALONE if alone else ""
-            raise WrongShape(f"shape {out.shape} for {x.shape}", cause)
+            raise WrongShape(f"shape {out.shape} for {x.shape}")
         return out

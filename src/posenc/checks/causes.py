@@ -89,7 +89,7 @@ def following(convention: Convention) -> Fault:
 
     def make(call: EncodingCall) -> Floats:
         other = convention.encoding(call.x, call.k)
-        return other.of(factor=call.factor, carried=call.carried, stretch=call.stretch)
+        return other.of(factor=call.factor, stretch=call.stretch)
 
     return Fault("these are the numbers of another convention", str(convention), make)
 
@@ -170,7 +170,7 @@ def radians_a_position(trial: Trial) -> Floats:
         before = call.x[..., first] - 1j * call.x[..., second]
         numbers = before * (rows[..., first] + 1j * rows[..., second])
     else:
-        rows = rows - call.carried * call.x
+        rows = rows - call.x
         numbers = rows[..., second] + 1j * rows[..., first]
     # One row times the conjugate of that before it has the angle between them.
     between = numbers[..., 1:, :] * numbers[..., :-1, :].conj()

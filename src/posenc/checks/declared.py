@@ -1,18 +1,29 @@
-"""What is declared of an encoding, and a result beside a convention. No code is called here."""
+"""What is declared of an encoding, and which convention its results have. No code is called here.
+
+If no convention is declared, it is recognized: each that results may have is tried on the results
+of all rows, a width each, `sequences`. For example, code that adds the paper's table has the first.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from posenc._validate import check_choice, check_d_model, check_positions, check_real
+from posenc.checks import causes
 from posenc.checks.trials import Trial
-from posenc.conventions import KNOWN, Convention, Floats
+from posenc.conventions import KNOWN, LAYOUTS, ROTARY_LAYOUTS, RULES, Convention, Floats
+from posenc.museum import known
 
 # Bases of released models, the most usual ones first
 BASES = [1e4, 5e5, 1e6, 1e5, 1e3, 1e2, 1e7, 5e6]
-BASES += [8e6, 1.5e5, 1.6e5, 2.5e5, 5e4, 4e4, 3e4, 2e4]
+# Of the entries, are enough to recognize a convention. A fault in fewer of them, such as a bad
+# column of 16, is then told beside it.
+NINE_TENTHS = 0.9
+SOME = 9  # conventions, the likeliest: at least each layout and extent, upward
+LOOSE = 4  # bounds: what is off by a little more has the convention, and is wrong by `values`
 
 
 def convention_of(declared: str | Convention | None, turns: bool) -> Convention | None:
@@ -30,21 +41,61 @@ def of_axes(frequencies: Any) -> Floats:
     """Return declared frequencies, (axes, pairs), or no pairs of one axis if there are none."""
     if frequencies is None:
         return np.zeros((1, 0))
-    omega = check_positions(frequencies, "frequencies", ndim=None)
-    if not omega.size or omega.ndim not in (1, 2):
+    omega = np.atleast_2d(check_positions(frequencies, "frequencies", ndim=None))
+    if not omega.size or omega.ndim > 2:
         rule = "must have shape (pairs,) or (axes, pairs)"
         raise ValueError(f"frequencies {rule}, got {omega.shape}")
-    return np.atleast_2d(omega)
+    return omega
+
+
+def tables() -> list[Convention]:
+    """Return conventions of tables, of one base; those that differ in columns alone come first."""
+    usual = [
+        Convention(layout, rule, first=first)
+        for rule in RULES
+        for first in (0, 1, 2)
+        for layout in LAYOUTS
+    ]
+    return usual + [known for known in KNOWN.values() if not known.rotary]
+
+
+def rotations(x: Floats, out: Floats, declared_pairs: int) -> list[Convention]:
+    """Return rotations of the dimensions that turn, in all layouts, and both ways, of one base.
+
+    Parameters
+    ----------
+    x, out : ndarray, shape (seq_len, width)
+        What was turned, and what became of it.
+    declared_pairs : int
+        How many are known to turn, or 0.
+    """
+    moving = np.flatnonzero((out != x).any(axis=0))
+    width = x.shape[-1]
+    turning = 2 * declared_pairs or len(moving)
+    # A fault may keep pairs from turning, so that the whole is likely, too, unless it is declared.
+    extents = [] if 0 < 2 * declared_pairs < width else [Convention("halves")]
+    if 0 < turning < width:
+        # If the first of 8 to 15 isn't seen to move, 4 declared pairs still start at 8 of 16.
+        start = min([*moving[:1], width - turning]) / width
+        share = turning / width
+        part = Convention("halves", extent="partial", share=share, start=start)
+        across = Convention("halves", extent="proportional", share=share)
+        extents = [part, across, *extents]
+    return [
+        replace(one, layout=layout, direction=direction)
+        for direction in ("up", "backwards")
+        for one in extents
+        for layout in ROTARY_LAYOUTS
+    ]
 
 
 class Result(NamedTuple):
     """What a call gave."""
 
-    x: Floats  # (..., seq_len, width)
+    x: Floats  # what is turned, or rows are added to: (..., seq_len, width)
     k: Floats  # positions, (seq_len,) or (batch, seq_len)
     out: Floats  # of the shape of x
     unit: float  # of rounding, in the type that was returned
-    carried: float  # the multiplier of x, where rows are added to it
 
 
 class Declared:
@@ -95,12 +146,12 @@ class Declared:
 
     def trial(self, convention: Convention, result: Result) -> Trial:
         """Compare a result with a convention, at the declared frequencies if there are any."""
-        x, k, out, unit, carried = result
+        x, k, out, unit = result
         if k.ndim == 2:
             # (batch, seq_len) → (batch, 1, …, seq_len), over the heads
             k = k.reshape(len(k), *[1] * (x.ndim - 3), -1)
         call = convention.encoding(x, np.broadcast_to(k, x.shape[:-1]))
-        call = call._replace(factor=self.factor, carried=carried)
+        call = call._replace(factor=self.factor)
         if self.pairs:
             # Coordinates of several axes are equal, so that their frequencies add up.
             call = call._replace(frequencies=self.frequencies.sum(axis=0))
@@ -113,3 +164,49 @@ class Declared:
     def trials(self, convention: Convention, results: list[Result]) -> list[Trial]:
         """Compare results with a convention."""
         return [self.trial(convention, result) for result in results]
+
+    # Recognition
+
+    def likely(self, sequences: list[Result]) -> list[Convention]:
+        """Return conventions that sequences may have, usual ones first."""
+        # Which dimensions turn is seen at one width.
+        x, out = sequences[-1].x, sequences[-1].out
+        found = rotations(x, out, self.pairs) if self.turns else tables()
+        return [replace(one, base=base) for base in self.bases for one in found]
+
+    def share(self, convention: Convention, sequences: list[Result]) -> float:
+        """Return which share of the entries it gives, at the width with the fewest."""
+        trials = self.trials(convention, sequences)
+        return float(min((trial.ratio <= LOOSE).mean() for trial in trials))
+
+    def recognized(self, sequences: list[Result]) -> Convention | None:
+        """Return the first convention that gives nine tenths of the sequences, if one does."""
+        for one in self.likely(sequences):
+            if self.share(one, sequences) >= NINE_TENTHS:
+                return one
+        return None
+
+    def nearest(self, sequences: list[Result], usual: list[Result]) -> Convention:
+        """Return the one beside which a fault gives all usual results, or that gives most."""
+        some = self.likely(sequences)[:SOME]
+        for one in some + [replace(some[0], base=base) for base in self.bases]:
+            if causes.causes(known(self.kind), self.trials(one, usual)):
+                return one
+        for one in some:
+            if causes.measured_causes(self.trials(one, usual)):
+                return one
+        return max(some, key=lambda one: self.share(one, sequences))
+
+
+def has_many_frequencies(rows: Floats) -> bool:
+    """Whether most columns, of rows (seq_len, width), have their energy at many frequencies.
+
+    A sinusoid's column has most of it at one, and so has every known bug's.
+    """
+    # (frequencies, width), the strongest last
+    energy = np.abs(np.fft.rfft(rows - rows.mean(axis=0), axis=0)) ** 2
+    energy.sort(axis=0)
+    # A column that is constant makes it NaN, and the answer no.
+    with np.errstate(invalid="ignore"):
+        share = energy[-5:].sum(axis=0) / energy.sum(axis=0)
+    return bool(np.median(share) < 0.5)

@@ -1,7 +1,7 @@
 """An encoding beside the book's: in the declared convention, or in the one recognized.
 
-`Encoding` calls the code. What is declared, and how a result is compared, is in `declared`; which
-convention results have, in `recognition`. Tables, layers and rotations are subclasses, in `kinds`.
+`Encoding` calls the code. What is declared, how a result is compared, and which convention results
+have, is in `declared`. Tables, layers and rotations are subclasses, in `kinds`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import numpy as np
 
 from posenc.checks import causes
 from posenc.checks.calls import Code
-from posenc.checks.declared import Declared, Result
-from posenc.checks.recognition import has_many_frequencies, likely, nearest, recognize
+from posenc.checks.declared import Declared, Result, has_many_frequencies
 from posenc.checks.reports import NO_CAUSE
-from posenc.checks.trials import OTHER_KIND, Broken, Raised, Skip, Trial, WrongShape
+from posenc.checks.trials import OTHER_KIND, Broken, Raised, Skip, Trial
 from posenc.conventions import UNIT, Convention, Floats
 
 ROWS = 257  # in most laws: positions 0 to 256, which bfloat16 still represents exactly
@@ -61,22 +60,21 @@ class Encoding(Code):
         subject: Any,
         widths: Sequence[int] | None = None,
         longest: int = 0,
-        base: float | None = None,
-        convention: str | Convention | None = None,
-        frequencies: Any = None,
-        attention_factor: float = 1.0,
-        learned: bool = False,
+        **declared: Any,
     ) -> None:
-        self.declared = Declared(
-            self.kind, base, convention, frequencies, attention_factor, learned
-        )
-        if widths is None:
-            widths = self.widths_of(subject) if hasattr(subject, "training") else []
-        super().__init__(subject, self.declared.widths(widths), longest)
+        self.declared = Declared(self.kind, **declared)
+        taken = self.declared.widths(widths or self.widths_of(subject))
+        super().__init__(subject, taken, longest)
 
     def widths_of(self, module: Any) -> list[int]:
-        """Return the width of a torch module, if it tells."""
-        return []
+        """Return the width of a module's first table, or of frequencies, one for each pair."""
+        if not hasattr(module, "training"):
+            return []
+        parts = [*module.buffers(), *module.parameters()]
+        shapes = [part.shape for part in parts if part.is_floating_point()]
+        if self.declared.turns:
+            return [2 * shape[0] for shape in shapes if len(shape) == 1][:1]
+        return [shape[-1] for shape in shapes if len(shape) > 1][:1]
 
     # What calls of the code tell
 
@@ -93,13 +91,10 @@ class Encoding(Code):
     def takes(self, count: int) -> bool:
         """Whether the code takes the last of so many positions, or all if it counts by itself."""
         positions = [count - 1] if self.free else range(count)
-        try:
-            self.call(self.draw((), len(positions)), positions)
-        except (Raised, WrongShape):
-            return False
-        except Broken:
-            pass  # A law will report it.
-        return True
+        with suppress(Raised, Broken):
+            self.call(self.draw((), len(positions)), positions, finite=False)
+            return True
+        return False
 
     @property
     def rows(self) -> int:
@@ -117,8 +112,8 @@ class Encoding(Code):
         """Call the code, or a variant, and keep those rows that are shown."""
         out = self.call(x, positions, **variant)
         k = np.asarray(positions, np.float64)[..., shown]
-        unit = unit or self.unit
-        return Result(x[..., shown, :], k, out[..., shown, :], unit, self.carried)
+        x = self.carried * x[..., shown, :]
+        return Result(x, k, out[..., shown, :], unit or self.unit)
 
     @cached_property
     def sequences(self) -> list[Result]:
@@ -153,14 +148,15 @@ class Encoding(Code):
     @cached_property
     def convention(self) -> Convention | None:
         """The declared convention, or the one recognized, if there is one."""
-        return self.declared.convention or recognize(self.declared, self.sequences)
+        declared = self.declared
+        return declared.convention or declared.recognized(self.sequences)
 
     @cached_property
     def nearest(self) -> Convention:
         """The convention, or the nearest; a law is skipped if the encoding is of another kind."""
         if self.other_kind:
             raise Skip(OTHER_KIND)
-        return self.convention or nearest(self.declared, self.sequences, self.usual)
+        return self.convention or self.declared.nearest(self.sequences, self.usual)
 
     # What laws compare
 
@@ -168,10 +164,6 @@ class Encoding(Code):
         """Call the code, as `measure` does, and compare it with the nearest convention."""
         result = self.measure(x, positions, **options)
         return self.declared.trial(self.nearest, result)
-
-    def whole(self) -> list[Trial]:
-        """Compare the whole sequence at each width."""
-        return self.declared.trials(self.nearest, self.sequences)
 
     def described(self) -> tuple[Convention | None, str]:
         """Return what it is compared with, and that in words."""
@@ -196,6 +188,6 @@ class Encoding(Code):
         # What is followed instead of what is declared, at its own frequencies
         others: list[Convention] = []
         if self.declared.is_sinusoid:
-            others = likely(Declared(self.kind), self.sequences)
+            others = Declared(self.kind).likely(self.sequences)
         found = causes.explain(calls, self.kind, others)
         return found or ("" if self.convention else NO_CAUSE + MEANT)

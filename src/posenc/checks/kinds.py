@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from inspect import Parameter
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ class Table(Encoding):
     @cached_property
     def unit(self) -> float:
         """The unit of the type that a plain call returns, at least float32's."""
-        return UNITS.get(type_of(self.plain(self.widths[0])), UNIT)
+        return UNITS.get(type_of(self.plain()), UNIT)
 
     def raw(self, module: Any, x: Any, positions: Any) -> Any:
         """Return the rows, without a batch axis of length 1; in a half type, if x has one."""
@@ -50,27 +49,16 @@ class Layer(Encoding):
     """A torch module, or a factory for a given width, whose table is what it adds to zeros."""
 
     kind = "module"
-    usage = "`layer(x)`, x of shape (batch, seq_len, d_model)"
+    usage = (
+        "`layer(x)`, x of shape (batch, seq_len, d_model); if d_model isn't its first table's, "
+        "pass that, as in widths=[64]; if it returns its rows alone, not added to x, pass "
+        "check_table `lambda n, d: Layer(d)(torch.zeros(1, n, d))`, with your class for Layer"
+    )
     leads = (1, 1)
 
     def __init__(self, module: Any, batch_first: Any = None, **options: Any) -> None:
         self.batch_first = batch_first
         super().__init__(module, **options)
-
-    def widths_of(self, module: Any) -> list[int]:
-        """Return the width of a layer's first table."""
-        parts = [*module.buffers(), *module.parameters()]
-        tables = [part for part in parts if part.is_floating_point()]
-        widths = [table.shape[-1] for table in tables if table.ndim > 1]
-        if not widths:
-            raise ValueError("the width of the layer can't be inferred: pass widths=")
-        return widths[:1]
-
-    def find_library(self, call: Any) -> None:
-        """Take torch, even if the layer raises: numpy has no layers."""
-        import torch
-
-        self.library = torch
 
     @property
     def free(self) -> bool:
@@ -91,13 +79,10 @@ class Layer(Encoding):
         place, places = self.place, {}
         if place and not (counts and place.default is not place.empty):
             places = {place.name: positions}
-        # Gradients are asked for by `requires_grad`, and cost memory otherwise.
-        with self.library.set_grad_enabled(x.requires_grad):
-            out = user(module, x.transpose(0, 1) if swap else x, **places)
+        out = user(module, x.swapaxes(0, 1) if swap else x, **places)
         # Some layers also return what they added.
         out = out[0] if isinstance(out, tuple) else out
-        has_order = swap and getattr(out, "ndim", 0) > 1
-        return out.swapaxes(0, 1) if has_order else out
+        return user(lambda: out.swapaxes(0, 1)) if swap else out
 
     @cached_property
     def carried(self) -> float:
@@ -115,11 +100,6 @@ class Rotation(Encoding):
     kind = "rotary"
     usage = ROTATED
 
-    def widths_of(self, module: Any) -> list[int]:
-        """Return the width that a module's frequencies tell, one for each pair."""
-        parts = [part for part in module.buffers() if part.is_floating_point()]
-        return [2 * len(part) for part in parts if part.ndim == 1][:1]
-
     def raw(self, module: Any, x: Any, positions: Any) -> Any:
         """Call the function; each of several axes gets the same coordinate."""
         if self.declared.count_of_axes > 1:
@@ -130,6 +110,6 @@ class Rotation(Encoding):
 
     def turned(self, module: Any, x: Any, positions: Any) -> Any:
         """Call the function; positions are (..., seq_len), or (seq_len, axes)."""
-        if self.place and self.place.kind is Parameter.KEYWORD_ONLY:
+        if self.place:
             return user(module, x, **{self.place.name: positions})
         return user(module, x, positions)

@@ -17,7 +17,7 @@ from typing import Any
 from posenc._validate import check_choice
 from posenc.checks import battery, biases, builders, decoders
 from posenc.checks.reports import NO_CAUSE, Row
-from posenc.checks.trials import Broken, Raised, Skip, Trial
+from posenc.checks.trials import Broken, Raised, Skip, Trial, WrongShape
 
 RAISES = "your code raises this error, whose traceback is the report's `error`; it is called as "
 INTERNAL = "posenc.checks failed, not your code: please report this traceback, and what was checked"
@@ -132,12 +132,6 @@ LAWS = (
     ),
     Law(battery.trained, CALLED, "no table is trained"),
     Law(
-        battery.inference,
-        CALLED,
-        "gradients flow also after a call in inference mode",
-        cure="a tensor of inference mode is kept: make it again in training",
-    ),
-    Law(
         battery.state,
         CALLED,
         "reset, and loaded into a copy, it gives the same",
@@ -196,7 +190,7 @@ LAWS = (
         builders.values,
         ("positions",),
         "the ids are those of the book, or of `right`",
-        "exact, or of fractions, 4u",
+        "4u: a step, a product",
         cure=f"{NO_CAUSE}; if other ids are meant, pass right=, a function that builds them",
     ),
     # Decoders
@@ -307,7 +301,10 @@ def judge(subject: Any, law: Law) -> Row:
     except Skip as reason:
         return row("skipped", note=str(reason))
     except Broken as broken:
-        return row("failed", note=str(broken), cause=broken.cause or law.cure)
+        is_shape = isinstance(broken, WrongShape)
+        usage = f"it is called as {subject.usage}" if is_shape else ""
+        cause = broken.cause or law.cure or usage
+        return row("failed", note=str(broken), cause=cause)
     except Raised as raised:
         status, cause, error = "failed", RAISES + subject.usage, raised.__cause__
     except Exception as failure:
@@ -332,6 +329,6 @@ def made(subject: Any, law: Law) -> list[Trial]:
 def cause_of(subject: Any, trials: list[Trial]) -> str:
     """Return what the subject says of trials that fail."""
     # Explaining makes other calls; if they fail, what was measured still counts.
-    with suppress(Broken, Raised):
+    with suppress(Broken, Raised, Skip):
         return str(subject.explain(trials))
     return ""

@@ -177,14 +177,7 @@ def in_file(path: str | Path) -> dict[str, dict[str, str]]:
     """Return the expected failures of a TOML file: subject → law → reason."""
     import tomllib  # not among what a page loads
 
-    tables = tomllib.loads(Path(path).read_text("utf-8"))
-    for subject, reasons in tables.items():
-        for law, reason in reasons.items():
-            if not isinstance(reason, str):
-                rule = "a reason must be a text; a subject with a dot needs quotes"
-                name = f"{subject}.{law}"
-                raise ValueError(f'{path}: {rule}, as in ["{name}"]; got [{name}]')
-    return tables
+    return tomllib.loads(Path(path).read_text("utf-8"))
 
 
 def linked(cause: str) -> str:
