@@ -293,7 +293,7 @@ add_all(
         "values: nothing turns: x comes back": lambda x, p: 1 * x,
         "values: swapped power": swapped_power,
         "values: attention_factor=1.5": turn(attention_factor=1.5),
-        "values: +1*a*cos -1*b*sin, -1*b*cos -1*a*sin": crossed,
+        "values: no known fault": crossed,
         "batch: fail have other positions: 0 is taken": up_to_eight_heads,
         "batch: position + length*batch": numbered_through,
         "rows: not finite": lambda x, p: (
@@ -342,7 +342,7 @@ WITH_THEIR_LAW = {
     "start: row + first position": from_the_first,
     "half: no known fault": lambda x, p: posenc.rotate_pairs(x, p / 3),
     "start: position + 1 is taken": lambda x, p: rotate_pairs(x, p + 1),
-    "start: fail have other positions: position + 1": late_and_cut_off,
+    "start: your code raises": late_and_cut_off,
     # With the gradient of what doesn't turn
     "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
     "gradient: your code raises": untrainable,

@@ -29,8 +29,7 @@ from posenc.checks.decoders import Decoder
 from posenc.checks.kinds import Layer, Rotation, Table
 from posenc.checks.laws import LAWS, choose, judge_all, laws_of
 from posenc.checks.reports import Report, Row
-from posenc.checks.subjects import POSITIONS
-from posenc.checks.trials import Broken, Raised
+from posenc.checks.trials import POSITIONS, Broken, Raised
 from posenc.conventions import KNOWN, Convention
 from posenc.museum import FAULTS, MUSEUM, Fault
 

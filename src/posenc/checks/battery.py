@@ -13,7 +13,6 @@ import numpy as np
 
 from posenc.checks.encodings import ENTRIES, Encoding
 from posenc.checks.kinds import UNITS, Rotation
-from posenc.checks.subjects import argument, floats
 from posenc.checks.trials import (
     NEAR,
     OTHER_KIND,
@@ -24,6 +23,8 @@ from posenc.checks.trials import (
     Trial,
     Trials,
     WrongShape,
+    argument,
+    floats,
     user,
 )
 from posenc.conventions import UNIT, EncodingCall

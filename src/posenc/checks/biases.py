@@ -14,8 +14,17 @@ import numpy as np
 
 from posenc._validate import check_choice
 from posenc.attention import alibi_bias
-from posenc.checks.subjects import Subject, floats
-from posenc.checks.trials import NEAR, Broken, Raised, Skip, Trial, Trials, user
+from posenc.checks.trials import (
+    NEAR,
+    Broken,
+    Raised,
+    Skip,
+    Subject,
+    Trial,
+    Trials,
+    floats,
+    user,
+)
 from posenc.conventions import UNIT, Floats
 
 LENGTH = 24  # of the sequence that most laws ask for

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from posenc._validate import check_choice
-from posenc.checks.subjects import Subject, floats
-from posenc.checks.trials import Broken, Trial, Trials, user
+from posenc.checks.trials import Broken, Subject, Trial, Trials, floats, user
 from posenc.conventions import UNIT, Floats
 
 COUNT = (

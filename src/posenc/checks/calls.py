@@ -14,9 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from posenc._validate import check_int
-from posenc.checks.subjects import POSITIONS, Subject, argument, floats, type_of
-from posenc.checks.trials import SEED, Broken, WrongShape, user
+from posenc.checks.trials import (
+    POSITIONS,
+    SEED,
+    Broken,
+    Subject,
+    WrongShape,
+    argument,
+    floats,
+    type_of,
+    user,
+)
 from posenc.conventions import Floats
 
 CAST = (
@@ -38,10 +46,9 @@ class Code(Subject):
     takes_x = True  # or x is 0
     raw: Callable[[Any, Any, Any], Any]
 
-    def __init__(self, subject: Any, widths: list[int], longest: int) -> None:
+    def __init__(self, subject: Any, widths: list[int]) -> None:
         super().__init__(subject)
         self.widths = widths
-        self.longest = longest and check_int("longest", longest, minimum=16)
         # A class makes what is called; so does a function of the width, for a layer.
         makes = self.kind == "module" and not hasattr(subject, "training")
         self.factory = makes or isinstance(subject, type)

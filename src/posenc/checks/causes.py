@@ -13,7 +13,6 @@ frequencies, and named if it gives what was measured.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -105,8 +104,6 @@ def families(failing: list[Trial]) -> Iterator[Iterable[Fault]]:
     yield OTHER_POSITIONS
     # A number for each pair of dimensions
     yield other_frequencies(failing)
-    if failing[0].call.convention.rotary:
-        yield OTHER_SIGNS
     # Those that in all calls would be another convention
     yield known("some calls")
 
@@ -115,8 +112,8 @@ def at_each_width(field: str, values: dict[int, Any]) -> Make:
     """Return what has another value in a field of the call, at some widths."""
 
     def make(call: EncodingCall) -> Floats:
-        width = call.x.shape[-1]
-        return call.of(**{field: values[width]} if width in values else {})
+        right = getattr(call, field)
+        return call.of(**{field: values.get(call.x.shape[-1], right)})
 
     return make
 
@@ -199,23 +196,3 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
         "frequencies="
     )
     yield Fault("other frequencies", text, at_each_width("frequencies", measured))
-
-
-def other_signs(signs: tuple[int, ...]) -> Fault:
-    """Return the fault that has these signs, for a*cos - b*sin, b*cos + a*sin."""
-
-    def make(call: EncodingCall) -> Floats:
-        a, b = (call.factor * call.x[..., pair] for pair in call.pairs)
-        cosine, sine = np.cos(call.angles), np.sin(call.angles)
-        parts = (a * cosine, b * sine, b * cosine, a * sine)
-        one, two, three, four = map(np.multiply, signs, parts)
-        return call.placed(one + two, three + four)
-
-    text = (
-        "a pair (a, b) gives {:+}*a*cos {:+}*b*sin, {:+}*b*cos {:+}*a*sin; mind signs, "
-    )
-    text += "and that the result is the query's, or the key's, and assigned"
-    return Fault("other signs", text.format(*signs), make)
-
-
-OTHER_SIGNS = [other_signs(signs) for signs in product((1, -1), repeat=4)]

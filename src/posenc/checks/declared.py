@@ -151,10 +151,9 @@ class Declared:
             # (batch, seq_len) → (batch, 1, …, seq_len), over the heads
             k = k.reshape(len(k), *[1] * (x.ndim - 3), -1)
         call = convention.encoding(x, np.broadcast_to(k, x.shape[:-1]))
-        call = call._replace(factor=self.factor)
-        if self.pairs:
-            # Coordinates of several axes are equal, so that their frequencies add up.
-            call = call._replace(frequencies=self.frequencies.sum(axis=0))
+        # Coordinates of several axes are equal, so that their frequencies add up.
+        omega = self.frequencies.sum(axis=0) if self.pairs else call.frequencies
+        call = call._replace(factor=self.factor, frequencies=omega)
         # (seq_len, width), (batch, seq_len, width) or (batch, heads, seq_len, width)
         axes = (*("sequence", "head")[: x.ndim - 2], "position", "dimension")
         return Trial(

@@ -15,14 +15,16 @@ import numpy as np
 
 from posenc._validate import check_int
 from posenc.checks.reports import NO_CAUSE
-from posenc.checks.subjects import Subject, argument, floats
 from posenc.checks.trials import (
     SEED,
     Broken,
     Raised,
     Skip,
+    Subject,
     Trial,
     Trials,
+    argument,
+    floats,
     tolerance,
     user,
 )

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from posenc._validate import check_int
 from posenc.checks import causes
 from posenc.checks.calls import Code
 from posenc.checks.declared import Declared, Result, has_many_frequencies
@@ -63,8 +64,9 @@ class Encoding(Code):
         **declared: Any,
     ) -> None:
         self.declared = Declared(self.kind, **declared)
+        self.longest = longest and check_int("longest", longest, minimum=16)
         taken = self.declared.widths(widths or self.widths_of(subject))
-        super().__init__(subject, taken, longest)
+        super().__init__(subject, taken)
 
     def widths_of(self, module: Any) -> list[int]:
         """Return the width of a module's first table, or of frequencies, one for each pair."""

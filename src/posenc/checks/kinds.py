@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from posenc.checks.encodings import Encoding
-from posenc.checks.subjects import type_of
-from posenc.checks.trials import user
+from posenc.checks.trials import type_of, user
 from posenc.conventions import UNIT
 
 UNITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}  # of rounding
@@ -91,7 +90,7 @@ class Layer(Encoding):
         # What is added to x cancels.
         times = np.median((self.call(x, k) - self.call(0 * x, k)) / x)
         root = float(x.shape[2] ** 0.5)
-        return min(1.0, root, key=lambda one: abs(times - one))
+        return root if 2 * times > 1 + root else 1.0
 
 
 class Rotation(Encoding):

@@ -290,7 +290,7 @@ def judge(subject: Any, law: Law) -> Row:
     """Test one law; what goes wrong, and where, is in the row."""
     row: Callable[..., Row] = partial(Row, law.name, law.asks, law.source)
     try:
-        trials = made(subject, law)
+        trials = [*(law.test(subject) or ())]
         failing = [trial for trial in trials if trial.worst > 1]
         if failing:
             # The first call that parts is the simplest.
@@ -312,18 +312,6 @@ def judge(subject: Any, law: Law) -> Row:
     note = f"{type(error).__name__}: {error}".partition("\n")[0][:200]
     trace = "".join(traceback.format_exception(error))
     return row(status, note=note, cause=cause, trace=trace)
-
-
-def made(subject: Any, law: Law) -> list[Trial]:
-    """Return a law's trials; if one failed, whatever a later call raises."""
-    trials: list[Trial] = []
-    try:
-        # What a generator yields before it raises is kept.
-        trials.extend(law.test(subject) or ())
-    except (Broken, Raised):
-        if all(trial.worst <= 1 for trial in trials):
-            raise
-    return trials
 
 
 def cause_of(subject: Any, trials: list[Trial]) -> str:
