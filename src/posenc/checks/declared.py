@@ -1,7 +1,8 @@
 """What is declared of an encoding, and which convention its results have. No code is called here.
 
 If no convention is declared, it is recognized: each that results may have is tried on the results
-of all rows, a width each, `sequences`. For example, code that adds the paper's table has the first.
+of all rows, a width each, `sequences`. For example, code that adds the paper's table has the first
+of `tables`. It needn't give all entries: a fault in a few is told beside what gives most.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def tables() -> list[Convention]:
         for first in (0, 1, 2)
         for layout in LAYOUTS
     ]
-    return usual + [known for known in KNOWN.values() if not known.rotary]
+    return usual + [named for named in KNOWN.values() if not named.rotary]
 
 
 def rotations(x: Floats, out: Floats, declared_pairs: int) -> list[Convention]:
@@ -134,8 +135,8 @@ class Declared:
         """
         usual = [2 * self.pairs] if self.pairs else [16, 24]
         taken = [check_d_model(width) for width in np.ravel(widths)] or usual
-        known = self.convention or Convention()
-        most = len(known.encoding(np.zeros((1, taken[0])), [0]).powers)
+        meant = self.convention or Convention()
+        most = len(meant.encoding(np.zeros((1, taken[0])), [0]).powers)
         # Of a rotation, a part may turn.
         fewest = 0 if self.turns and not self.convention else most
         fits = len(taken) == 1 and fewest <= self.pairs <= most
