@@ -277,8 +277,6 @@ def late_and_cut_off(x, p):
     return rotate_pairs(x, p + (p[0] == 1))
 
 
-
-
 add_all(
     "rotary",
     {

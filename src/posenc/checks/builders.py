@@ -30,11 +30,11 @@ BEGINS = np.array(  # of its text
         [0, 1, 1, 1, 1],
     ]
 )
-SIZES = np.array([2, 3, 4])  # how many frames, rows and columns there are
 BUILT = {
     "left padding": (MASK, AFTER_PADDING * MASK),
     "packing": (SEGMENTS, COLUMN - BEGINS),
-    "images": (SIZES, np.indices((2, 3, 4)).reshape(3, -1)),
+    # How many frames, rows and columns there are
+    "images": (np.array([2, 3, 4]), np.indices((2, 3, 4)).reshape(3, -1)),
 }
 
 

@@ -45,7 +45,7 @@ def of_axes(frequencies: Any) -> Floats:
     omega = np.atleast_2d(check_positions(frequencies, "frequencies", ndim=None))
     if not omega.size or omega.ndim > 2:
         rule = "must have shape (pairs,) or (axes, pairs)"
-        raise ValueError(f"frequencies {rule}, got {omega.shape}")
+        raise ValueError(f"frequencies {rule}, got {np.shape(frequencies)}")
     return omega
 
 

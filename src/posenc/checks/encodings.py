@@ -144,8 +144,7 @@ class Encoding(Code):
         declared = self.declared
         if declared.learned or declared.is_sinusoid or declared.turns:
             return declared.learned
-        few = self.rows < 64  # too few to tell
-        return not few and has_many_frequencies(self.table)
+        return has_many_frequencies(self.table)
 
     @cached_property
     def convention(self) -> Convention | None:
