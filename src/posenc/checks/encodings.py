@@ -65,8 +65,9 @@ class Encoding(Code):
     ) -> None:
         self.declared = Declared(self.kind, **declared)
         self.longest = longest and check_int("longest", longest, minimum=16)
-        taken = self.declared.widths(widths or self.widths_of(subject))
-        super().__init__(subject, taken)
+        if widths is None:
+            widths = self.widths_of(subject)
+        super().__init__(subject, self.declared.widths(widths))
 
     def widths_of(self, module: Any) -> list[int]:
         """Return the width of a module's first table, or of frequencies, one for each pair."""

@@ -109,6 +109,6 @@ class Rotation(Encoding):
 
     def turned(self, module: Any, x: Any, positions: Any) -> Any:
         """Call the function; positions are (..., seq_len), or (seq_len, axes)."""
-        if self.place:
+        if self.place and self.place.kind is self.place.KEYWORD_ONLY:
             return user(module, x, **{self.place.name: positions})
         return user(module, x, positions)
