@@ -153,6 +153,8 @@ class Layer(nn.Module):
     def __init__(self, d_model=16, max_len=3000, add=torch.add):
         super().__init__()
         self.d_model, self.add = d_model, add
+        # Whole numbers, which tell no width
+        self.register_buffer("numbers", torch.arange(512)[None])
         self.register_buffer("pe", in_torch(max_len, d_model), persistent=False)
 
     def forward(self, x, positions=None):
@@ -167,14 +169,6 @@ class Trained(Layer):
 
 
 class PositionsRequired(Layer):
-    """Its first buffer has whole numbers, which tell no width."""
-
-    def __init__(self):
-        super().__init__()
-        rows = self._buffers.pop("pe")
-        self.register_buffer("numbers", torch.arange(512)[None])
-        self.register_buffer("pe", rows)
-
     def forward(self, x, position_ids):
         return super().forward(x, position_ids)
 

@@ -106,32 +106,30 @@ def test_each_argument_is_refused_by_its_name(function, right):
                 function(**arguments)
 
 
-# What people write, and what they are told.
-SCALINGS = [
-    ({"rope_type": "linear"}, "^scaling needs the field 'factor'$"),
-    ({"full": {}, "sliding": {}}, "full, sliding: pass one of them$"),
-    ({"rope_theta": 5e5}, "500000, but base is 100"),
-    ({"partial_rotary_factor": 0.4}, "even number .* got 3 of 8"),
-]
+# What people write, by what they are told.
+frequencies = partial(posenc.rotary_frequencies, 8, base=100)
+MISTAKES = {
+    "^scaling needs the field 'factor'$": lambda: frequencies(
+        scaling={"rope_type": "linear"}
+    ),
+    "full, sliding: pass one of them$": lambda: frequencies(
+        scaling={"full": {}, "sliding": {}}
+    ),
+    "500000, but base is 100": lambda: frequencies(scaling={"rope_theta": 5e5}),
+    "even number .* got 3 of 8": lambda: frequencies(
+        scaling={"partial_rotary_factor": 0.4}
+    ),
+    "^frequencies .*: unpack it": lambda: nn.rotate_pairs(X, frequencies=frequencies()),
+    "Pass seq_dim=1$": lambda: rotate_pairs(X.numpy(), range(5)),
+    "^keys must be a 1-D array": lambda: posenc.alibi_bias(2, 3, 5),
+    r"dense tensor: pass x\.to_dense": lambda: nn.rotate_pairs(X.to_sparse()),
+    "must have values .* got the meta device": lambda: nn.rotate_pairs(
+        X, torch.arange(3, device="meta")
+    ),
+}
 
 
-@pytest.mark.parametrize(("scaling", "words"), SCALINGS)
-def test_a_mistake_in_a_scaling_is_named(scaling, words):
+@pytest.mark.parametrize(("words", "call"), MISTAKES.items())
+def test_a_mistake_is_told_with_its_cure(words, call):
     with pytest.raises((TypeError, ValueError), match=words):
-        posenc.rotary_frequencies(8, base=100, scaling=scaling)
-
-
-def test_a_mistake_with_arrays_is_told_with_its_cure():
-    with pytest.raises(TypeError, match=r"^frequencies .*: unpack it"):
-        nn.rotate_pairs(X, frequencies=posenc.rotary_frequencies(8))
-    with pytest.raises(ValueError, match=r"Pass seq_dim=1$"):
-        rotate_pairs(X.numpy(), range(5))
-    with pytest.raises(ValueError, match=r"^keys must be a 1-D array"):
-        posenc.alibi_bias(2, 3, 5)
-
-
-def test_a_mistake_with_tensors_is_told_with_its_cure():
-    with pytest.raises(TypeError, match=r"dense tensor: pass x\.to_dense"):
-        nn.rotate_pairs(X.to_sparse())
-    with pytest.raises(ValueError, match=r"must have values .* got the meta device"):
-        nn.rotate_pairs(X, torch.arange(X.shape[-2], device="meta"))
+        call()
