@@ -68,7 +68,7 @@ def windows(browser):
 
     def note_line(line):
         if line.type == "error":
-            wrong.append(line.text)
+            wrong.append(f"{line.text} {line.location}")
 
     def note_request(request):
         if not OURS.match(request.url):

@@ -181,6 +181,7 @@ def test_a_phone_a_keyboard_and_axe_are_enough(reader, cell):
 
 def test_a_loop_is_stopped_and_the_page_runs_on_a_plane(reader, cell, monkeypatch):
     """Loaded files are kept, so Python starts again without a network."""
+    reader.reload()  # loads stored pictures, too, whose places fresh ones had taken
     press(cell)
     start(cell, "while True:\n    pass")
     button(cell, "Stop").click()
