@@ -10,8 +10,9 @@ import { beforeControls, drawing, named } from "./scene.js";
 
 const BACK = 3;
 const STEPS_APART = 3;
-const BARS = 150; // the height of the bars, with
-const UNDER = 46; // what is written below them
+const BARS = 130; // the height of the bars, with
+const UNDER = 24; // what is written below them
+const HIGHEST = 0.5; // the weight of a bar of full height: training ends just below it
 const LAST_STEP = FIELDS.learning.step.max;
 // By the width and base of the model that was filmed, in chapter 3.
 const TARGETS = [0, 1, 2, 3].map((pair) => -BACK * omega(pair, 32, 10_000));
@@ -45,9 +46,9 @@ function weightBars(weights, left, width, top) {
   const step = width / weights.length;
   const base = top + BARS - UNDER;
   const tall = BARS - UNDER - 20; // a number stands on the highest bar
-  const bars = weights.flatMap((weight, back) => {
+  return weights.flatMap((weight, back) => {
     const x = left + (weights.length - 1 - back) * step; // a text runs from left to right
-    const size = round(weight * tall);
+    const size = round((weight / HIGHEST) * tall);
     return [
       shape("rect", {
         x: x + 3,
@@ -60,7 +61,6 @@ function weightBars(weights, left, width, top) {
       back === BACK ? text(x + step / 2, base - size - 6, show(weight, 2), named) : "",
     ];
   });
-  return [...bars, text(left + width / 2, base + 39, "which word gets the weight", named)];
 }
 
 FIGURES.learning = {
