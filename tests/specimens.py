@@ -195,6 +195,7 @@ add_all(
 )
 add("module", "values: batch for sequence", FIRST, batch_first=True)
 add("module", "right: on meta", SinusoidalPositionalEncoding, laws=["meta"])
+add("module", "right: of width 2", Layer, widths=[2])
 ADDING = {
     "right: times root": lambda x, rows: (x * x.size(-1) ** 0.5 + rows, None),
     "shape: it returns its rows alone": lambda x, rows: rows[None],

@@ -30,8 +30,8 @@ export function actOf(from, to) {
 /** What is seen of clocks that turn, by the rule for longer texts. */
 const SEEN_TURNED = {
   "as trained":
-    `Training can set ${WORDS.query}’s hands three places back. Where hands agree, a clock lights up and adds ` +
-    `a layer of its color to the score: how much ${WORDS.query} takes up of ${WORDS.key}.`,
+    "Where hands agree, a clock lights up and adds a layer of its color to the score: " +
+    `how much ${WORDS.query} takes up of ${WORDS.key}.`,
   interpolation:
     `All clocks are slowed by half, so ${WORDS.query} looks six back. No angle is new, but neighbors are more alike.`,
   "NTK-aware": "The slower a clock, the more it is slowed, the last one by half.",
