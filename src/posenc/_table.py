@@ -18,8 +18,6 @@ A rotation is off by about 1e-16, and the error accumulates from row to row. So 
 rows restart from a fresh sine and cosine, which keeps it below 1e-11.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Argument validation. Each error names the argument, its value and the rule."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

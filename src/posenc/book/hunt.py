@@ -1,7 +1,5 @@
 """The bug hunt: whether your test catches the museum's bugs and accepts correct tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from inspect import signature

@@ -1,7 +1,5 @@
 """One script of the modules in ``figures``, for pages that can't load modules."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

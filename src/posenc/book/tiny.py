@@ -4,8 +4,6 @@ Its weights are random: what counts is that reading a text whole, and in steps w
 gives the same scores.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

@@ -20,8 +20,6 @@ To add a figure:
 4. Run a chapter that shows it, then ``make stills``, and the chapter again.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

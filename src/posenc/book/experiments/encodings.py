@@ -1,7 +1,5 @@
 """Ways to tell a transformer about positions: the contenders of the experiments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -32,7 +30,7 @@ class Encoding(nn.Module):
         """Return the embeddings `x`, (..., seq_len, width), with positions."""
         return x
 
-    def in_layer(self, number: int) -> Encoding:
+    def in_layer(self, number: int) -> "Encoding":
         """Return the encoding that turns and biases in layer `number`, from 0."""
         return self
 
@@ -148,7 +146,7 @@ class Alternating(Encoding):
         self.even = even(settings)
         self.odd = Encoding(settings)
 
-    def in_layer(self, number: int) -> Encoding:
+    def in_layer(self, number: int) -> "Encoding":
         # Windows carry positions on; a layer without any then looks everywhere.
         return self.odd if number % 2 else self.even
 

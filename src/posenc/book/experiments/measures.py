@@ -1,7 +1,5 @@
 """Measurements of trained models."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -5,12 +5,10 @@ Recorded results are those of these draws: don't reorder them. `tests/measures.j
 short trainings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -124,7 +122,7 @@ class Trained:
         run_all = vmap(run_one, (0, 0, axis_of_positions))
         return run_all(self.weights, tokens, positions)
 
-    def with_encoding(self, encoding: Encoding) -> Trained:
+    def with_encoding(self, encoding: Encoding) -> Self:
         """Return a copy of these models with another encoding, one without weights."""
         if [*encoding.parameters()]:
             raise ValueError("the other encoding must have no weights")

@@ -1,7 +1,5 @@
 """Settings of an experiment, and the tables of models, as CSV files."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields

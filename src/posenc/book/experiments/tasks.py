@@ -6,8 +6,6 @@ them with targets. Where nothing is asked, the target is `NO_TARGET`.
 Recorded results are those of these draws: don't reorder them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Language models of characters, which read the prose of this book."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
