@@ -203,17 +203,8 @@ def where_positions_enter(fields: Fields) -> Where:
     A word of the file that isn't known, or that the code doesn't choose by, leaves it unknown: the
     type's default would be a guess.
     """
-    entry, name = fields.entry, "position_embedding_type"
-    usual = usual_place(fields)
-    flags = [*entry.flags, *WORDS["fields_that_decide"]]
-    word = next((word for flag, value, word in flags if fields.equals(flag, value)), "")
-    if not word and entry.chooses and fields.is_null(name):
-        word = "none"
-    if not word:
-        word = (fields[name] or "").lower()
-        is_table = ENCODINGS.get(word) == TABLE
-        if usual == ROTARY and is_table and word not in entry.chooses:
-            word = ""
+    entry, usual = fields.entry, usual_place(fields)
+    word = word_of_file(fields, usual)
     if not word:
         return usual
     where = ENCODINGS.get(word)
@@ -230,6 +221,19 @@ def where_positions_enter(fields: Fields) -> Where:
     if where == BY_OFFSET and fields["position_biased_input"]:
         return f"{BY_OFFSET}; {TABLE}"
     return where
+
+
+def word_of_file(fields: Fields, usual: Where) -> str:
+    """Return the word for where positions enter by the first three rules, "" if none says it."""
+    name, ways = "position_embedding_type", fields.entry.chooses
+    for flag, value, word in [*fields.entry.flags, *WORDS["fields_that_decide"]]:
+        if fields.equals(flag, value):
+            return word
+    if ways and fields.is_null(name):
+        return "none"
+    asked: str = (fields[name] or "").lower()
+    is_table = ENCODINGS.get(asked) == TABLE
+    return "" if usual == ROTARY and is_table and asked not in ways else asked
 
 
 def usual_place(fields: Fields) -> Where:

@@ -25,30 +25,26 @@ UNSAID = None, None
 def describe(kind: Kind) -> tuple[Layers, Lengths]:
     """Return what is known of a kind of layer, and the lengths of its scaling."""
     fields, entry, where = kind.fields, kind.fields.entry, kind.where or ""
-    has_chunks = "chunk" in kind.name
+    # A table that the type's code always adds, or that this file asks for.
+    has_table = where == ENCODINGS.get(entry.where) or TABLE in where
     layers = Layers(
         kind.name,
         kind.where,
         count=len(kind.indices) or None,
         indices=tuple(kind.indices) or None,
         window=window(kind),
-        chunk=fields["attention_chunk_size"] if has_chunks else None,
+        chunk=fields["attention_chunk_size"] if "chunk" in kind.name else None,
+        table=(entry.table or None) if has_table else None,
     )
-    # A table that the type's code always adds, or that this file asks for.
-    if entry.table and (where == ENCODINGS[entry.where] or TABLE in where):
-        layers = replace(layers, table=entry.table)
     if where != ROTARY:
         return layers, UNSAID
     if entry.note:
         fields.remarks.append(entry.note)
-    pairing = entry.pairing or PAIRINGS.get(fields["rope_interleave"])
-    norm = entry.norm or None
-    if fields["use_qk_norm"] is False or fields.is_invalid("use_qk_norm"):
-        norm = None
+    is_plain = fields["use_qk_norm"] is False or fields.is_invalid("use_qk_norm")
     layers = replace(
         with_axes(kind, with_widths(kind, layers)),
-        pairing=pairing,
-        norm=norm,
+        pairing=entry.pairing or PAIRINGS.get(fields["rope_interleave"]),
+        norm=None if is_plain else entry.norm or None,
         base=base(kind),
     )
     # What a scaling makes of the frequencies needs the base and the widths above.
@@ -81,12 +77,12 @@ def with_widths(kind: Kind, layers: Layers) -> Layers:
     Then `first` is 0 if all turn; of code that isn't known, it is unknown if some do.
     """
     fields = kind.fields
-    turning: int | None = fields["qk_rope_head_dim"]
+    turning = fields["qk_rope_head_dim"]
     if fields.is_invalid("qk_rope_head_dim", "qk_nope_head_dim"):
         return replace(layers, rotated=turning)
     first = fields["qk_nope_head_dim"] if turning else 0
     if turning and first is not None:
-        width: int | None = first + turning
+        width = first + turning
     else:
         width = width_of_head(kind)
         turning = turning or turning_by_share(kind, width)
