@@ -13,7 +13,7 @@ import transformers
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from posenc.config.fields import TYPES
+from posenc.config.fields import TYPES, UNKNOWN, spellings
 
 LENGTH = 13  # positions of a text; no width of a head
 
@@ -40,8 +40,6 @@ SIZES = {
     # kv_lora_rank
     r"lora_rank$": 32,
 }
-HEADS = ("num_attention_heads", "encoder_attention_heads", "num_heads", "n_head")
-HIDDEN = ("hidden_size", "d_model", "embed_dim", "n_embd")
 # Fields without which a small model can't be built, or has no attention.
 NEEDED = {
     "deepseek_v2": {"n_routed_experts": 4, "num_experts_per_tok": 2},
@@ -59,8 +57,8 @@ def small_fields(kind):
         sizes = [size for pattern, size in SIZES.items() if re.search(pattern, name)]
         if sizes and type(value) is int:
             fields[name] = min(value, sizes[0])
-    heads = next((name for name in HEADS if name in usual), None)
-    hidden = next((name for name in HIDDEN if name in usual), None)
+    spelled = spellings(usual, UNKNOWN)
+    heads, hidden = map(spelled.get, ("num_attention_heads", "hidden_size"))
     if heads and hidden:
         # A multiple of 8, which most rotations allow.
         width = max(usual[hidden] // usual[heads] // 8 * 8, 8)
