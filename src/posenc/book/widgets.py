@@ -167,14 +167,14 @@ class Distances(_Figure):
     base = _base()
 
     def values(self) -> Values:
-        def distances(table: Numbers) -> Any:
-            return np.linalg.norm(table - table[self.position], axis=1)
-
-        # Six digits are enough for 64 positions.
-        digits = posenc.binary_encoding(64, 6).astype(float)
+        tables = {
+            # Six digits are enough for 64 positions.
+            "digits": posenc.binary_encoding(64, 6).astype(float),
+            "pairs": _encode(range(64), self),
+        }
         return {
-            "digits": distances(digits),
-            "pairs": distances(_encode(range(64), self)),
+            name: np.linalg.norm(table - table[self.position], axis=1)
+            for name, table in tables.items()
         }
 
 
@@ -344,12 +344,13 @@ class Turning(_Figure):
 
     def values(self) -> Values:
         layers = self._shares_at(self.query + _DISTANCES)[:, ::-1].cumsum(axis=1)
-        shares = self._shares_at(np.array([self.key]))[0]
+        row = self._shares_at(np.arange(_PLACES))
+        shares = row[self.key]
         hands = self._hands(np.array([self.query, self.key])).T
         return {
             "shares": shares,
             "score": shares.sum(),
-            "row": self._shares_at(np.arange(_PLACES)).sum(axis=1),
+            "row": row.sum(axis=1),
             # Of the slowest pair alone, the slowest two, and so on: (keys, pairs)
             "layers": layers,
             "curve": layers[:, -1],
@@ -404,15 +405,14 @@ class Influence(_Figure):
 
     def _attention(self, layer: int) -> Numbers:
         """Return the weights of a layer, a mean over heads and random scores: (128, 128)."""
-        distances = abs(np.subtract.outer(range(128), range(128)))
-        is_local = self.encoding == "windows"
-        if self.encoding == "hybrid":
-            is_local = layer % 2 == 0
-        seen = distances < (16 if is_local else 128)
+        seen = np.ones((128, 128))
+        is_hybrid = self.encoding == "hybrid" and layer % 2 == 0
+        if is_hybrid or self.encoding == "windows":
+            seen = np.triu(np.tril(seen, 15), -15)
         if self.mask == "causal":
             seen = np.tril(seen)
-        slopes = posenc.alibi_slopes(4) * (self.encoding == "ALiBi")
-        weights = seen * np.exp(-slopes[:, None, None] * distances)  # of four heads
+        bias = posenc.alibi_bias(4, 128).astype(float)  # of four heads
+        weights = seen * np.exp(bias * (self.encoding == "ALiBi"))
         weights /= weights.sum(axis=2, keepdims=True)
         return np.asarray(weights.mean(axis=0))
 
