@@ -207,12 +207,12 @@ def _fit(
     weights = [weight for weight in models.weights.values() if weight.requires_grad]
     adam = torch.optim.Adam(weights, lr=rate)
     decay = torch.optim.lr_scheduler.LinearLR(adam, 1, 0, steps)
-    # Positions that all seeds share stay outside `vmap`, which T5's numpy code needs.
-    same = bool((positions == positions[:1]).all())
     curve = []
     for step in range(steps):
         asked = targets[:, step]
-        places = positions[0, step] if same else positions[:, step]
+        # Positions that all seeds share stay outside `vmap`, which T5's numpy code needs.
+        is_spread = models.settings.spread
+        places = positions[:, step] if is_spread else positions[0, step]
         scores = models(tokens[:, step], places)  # (seeds, batch, seq_len, answers)
         loss = F.cross_entropy(
             scores.flatten(0, 2), asked.flatten(), ignore_index=NO_TARGET
