@@ -228,7 +228,7 @@ def word_of_file(fields: Fields, usual: Where) -> str:
     name, ways = "position_embedding_type", fields.entry.chooses
     for flag, value, word in [*fields.entry.flags, *WORDS["fields_that_decide"]]:
         if fields.equals(flag, value):
-            return word
+            return str(word)
     if ways and fields.is_null(name):
         return "none"
     asked: str = (fields[name] or "").lower()
