@@ -101,8 +101,10 @@ def same_everywhere(module, args, kwargs):
     def same(x):
         return x[:, :1].expand_as(x) if torch.is_tensor(x) and x.ndim == 3 else x
 
-    hidden = re.compile("hidden|key_value")
-    named = {k: same(x) if hidden.search(k) else x for k, x in kwargs.items()}
+    named = {
+        name: same(x) if re.search("hidden|key_value", name) else x
+        for name, x in kwargs.items()
+    }
     return (*map(same, args[:1]), *args[1:]), named
 
 

@@ -172,12 +172,10 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
         positions = np.arange(check_int("positions", positions, minimum=0))
     check_positions(positions)
     numbers = np.asarray(positions)
-    if numbers.size == 0:
-        return np.empty((0, width), np.uint8)
-    if numbers.dtype.kind == "f":
+    if numbers.size and numbers.dtype.kind == "f":  # numpy takes [] for floats
         raise TypeError(f"positions must hold whole numbers, got {positions!r}")
     highest = 2**width - 1
-    if numbers.min() < 0 or numbers.max() > highest:
+    if numbers.min(initial=0) < 0 or numbers.max(initial=0) > highest:
         raise ValueError(
             f"positions must be from 0 to 2**n_bits - 1 = {highest}, got {positions!r}"
         )

@@ -180,13 +180,12 @@ class Fields:
     def inside(self, name: str) -> Fields:
         """Return a mapping inside this one, an empty one if there is none."""
         self.used.add(name)
-        path, spelling = f"{self.place(name)}.", self.spelled.get(name, name)
-        if spelling in self.content:
-            mapping = as_mapping(self.content[spelling])
-            return Fields(mapping, path, self.entry, self, {})
+        spelling = self.spelled.get(name, name)
+        content = as_mapping(self.content.get(spelling))
         # What is inside a default are defaults.
-        defaults = as_mapping(self.defaults.get(spelling))
-        return Fields({}, path, self.entry, self, defaults)
+        usual = {} if spelling in self.content else self.defaults.get(spelling)
+        path = f"{self.place(name)}."
+        return Fields(content, path, self.entry, self, as_mapping(usual))
 
     def read_as(self, entry: Entry) -> Fields:
         """Return the same fields as the code of a type reads them, used and noted as before."""
