@@ -47,8 +47,9 @@ def draw(page, figure):
     )
     script = f"(() => {{ {widgets.script(name, entries=['website'])} }})()"
     page.goto("about:blank")  # whose elements are defined anew
-    fields = {"script": script, "kind": name.lower(), "state": state, "ink": plots.INK}
-    page.set_content(PAGE.format(**fields))
+    page.set_content(
+        PAGE.format(script=script, kind=name.lower(), state=state, ink=plots.INK)
+    )
     svg = page.locator("posenc-figure").evaluate(STILL)
     return svg.replace("><", ">\n<") + "\n"  # lines for git
 

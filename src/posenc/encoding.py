@@ -21,8 +21,14 @@ from posenc._validate import (
     check_real,
 )
 
-__all__ = ["angular_frequencies", "binary_encoding", "offset_kernel", "shift_matrix"]
-__all__ += ["sinusoidal_encoding", "wavelengths"]
+__all__ = [
+    "angular_frequencies",
+    "binary_encoding",
+    "offset_kernel",
+    "shift_matrix",
+    "sinusoidal_encoding",
+    "wavelengths",
+]
 
 
 def angular_frequencies(d_model: int, *, base: float = 10_000.0) -> Floats:

@@ -278,18 +278,27 @@ def _llama3(setting: Setting) -> tuple[Floats, float]:
 
 
 _BOTH = ("factor", ORIGINAL, "attention_factor")  # fields of yarn and longrope
-_YARNS = (*_BOTH, "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate")
-_LONGROPES = (*_BOTH, "short_factor", "long_factor", "short_mscale", "long_mscale")
-_LLAMA3S = ("factor", ORIGINAL, "low_freq_factor", "high_freq_factor")
 _ALL = (
     Scaling("default", _default),
     Scaling("linear", _linear, ("factor",)),
     Scaling("proportional", _proportional, ("factor",)),
     Scaling("dynamic", _dynamic, ("factor", "alpha")),
     Scaling("ntk", _ntk, ("factor", "mixed_b")),
-    Scaling("yarn", _yarn, _YARNS),
-    Scaling("longrope", _longrope, _LONGROPES),
-    Scaling("llama3", _llama3, _LLAMA3S),
+    Scaling(
+        "yarn",
+        _yarn,
+        (*_BOTH, "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate"),
+    ),
+    Scaling(
+        "longrope",
+        _longrope,
+        (*_BOTH, "short_factor", "long_factor", "short_mscale", "long_mscale"),
+    ),
+    Scaling(
+        "llama3",
+        _llama3,
+        ("factor", ORIGINAL, "low_freq_factor", "high_freq_factor"),
+    ),
 )
 SCALINGS: dict[str, Scaling] = {scaling.name: scaling for scaling in _ALL}
 # Other names of a type in files
