@@ -179,9 +179,9 @@ class Table:
         rows: Iterable[Sequence[object]],
         caption: str = "",
     ) -> None:
-        self.rows: list[list[str]] = [[*map(str, row)] for row in (header, *rows)]
+        self.rows = [[*map(str, row)] for row in (header, *rows)]
         columns = zip(*self.rows, strict=True)
-        self.widths: list[int] = [max(map(len, column)) for column in columns]
+        self.widths = [max(map(len, column)) for column in columns]
         self.caption = caption
 
     def __repr__(self) -> str:

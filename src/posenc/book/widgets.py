@@ -422,13 +422,12 @@ _WORDS = {
     "bites": (0, 1, 1, 0),
     "man": (1, 1, 0, 0),
 }
-_ORDERS = [*map(" ".join, itertools.permutations(_WORDS))]
 
 
 class Words(_Figure):
     """Attention over three words in any order, with encodings added or not."""
 
-    order = _choice("order", *_ORDERS)
+    order = _choice("order", *map(" ".join, itertools.permutations(_WORDS)))
     positions = _choice("positions", "off", "on")
 
     def values(self) -> Values:

@@ -141,7 +141,7 @@ def is_order_unknown(fields: Fields) -> bool:
 
 def resting_layers(fields: Fields, number: int) -> set[int]:
     """Return the layers that don't turn: those of a list, or 3, 7, … if it is every fourth."""
-    turns: list[int] = fields["no_rope_layers"]  # in spite of its name, 1 turns
+    turns = fields["no_rope_layers"]  # in spite of its name, 1 turns
     if turns:
         return {i for i, turn in enumerate(turns[:number]) if not turn}
     every = fields["no_rope_layer_interval"] or number + 1

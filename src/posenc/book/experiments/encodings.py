@@ -18,9 +18,9 @@ class Encoding(nn.Module):
     """No encoding: the base class, with four hooks that contenders override."""
 
     #: Whether it ends at the trained length, which rules out longer input
-    ends: bool = False
+    ends = False
     #: Whether fractional positions are meaningful, and can be interpolated
-    between: bool = True
+    between = True
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ def _waves(positions: Tensor, width: int, base: float) -> Tensor:
 class Learned(Encoding):
     """Add rows of a trained table, which ends at the trained length."""
 
-    ends: bool = True
+    ends = True
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -166,7 +166,7 @@ class T5(Encoding):
     All seeds share positions: `Settings.spread`, which gives each its own, doesn't work.
     """
 
-    between: bool = False
+    between = False
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)

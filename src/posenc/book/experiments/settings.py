@@ -57,7 +57,7 @@ class Settings:
 
 # One model: its study, role, seed and settings, and what was measured.
 Row = dict[str, Any]
-DEFAULT: Row = asdict(Settings())
+DEFAULT = asdict(Settings())
 # The types of columns that aren't measured numbers; `written` is what a model wrote.
 KINDS = {"study": str, "role": str, "seed": int, "written": str}
 KINDS |= {name: type(value) for name, value in DEFAULT.items()}

@@ -32,8 +32,8 @@ class Prose:
         whole = Path(path).read_text(encoding="utf-8")
         _, text = whole.split("\n", 1)  # the first line says what the file is
         numbers = encode(text)
-        self.known: Tensor = numbers[:-HELD_OUT]
-        self.unread: Tensor = numbers[-HELD_OUT:]
+        self.known = numbers[:-HELD_OUT]
+        self.unread = numbers[-HELD_OUT:]
 
     def register(self) -> None:
         """Make this text the task `prose` of this process, in place of another."""
