@@ -369,39 +369,53 @@ def last_row(seq_len):
 
 
 HEADS = np.arange(1.0, 13)[:, None, None]
-CAUSAL, ANY, T5 = {"causal": True}, {"expected": None}, {"expected": buckets}
-add("bias", "right: ALiBi", partial(alibi_bias, 12))
-add("bias", "right: one row", last_row, **CAUSAL)
-add("bias", "shape: pass causal=True", last_row)
-bonus = lambda n: -alibi_bias(8, n)  # noqa: E731
-ALL = "values: it is -1, -1, -1, -1, -1, -1, -1, -1 times the right one; mind"
-add("bias", ALL, bonus, **CAUSAL)
-add(
-    "bias",
-    "values: it is 1, 1, 1, 1, 1, 1, 1, 1, 0.002762",
-    lambda n: 2.0**-HEADS * -abs(offsets(n)),
-)
-GROWING = "values: shape (8, 300, 300) for (2, 300, 300)"
-add("bias", GROWING, lambda n: alibi_bias(2 if n < 99 else 8, n))
-MEANT = "values: if it is meant, pass expected="
-add("bias", MEANT, lambda n: alibi_bias(1, n) - 2**-8)
-add("bias", "right: T5", buckets, **T5)
-far_off = lambda n: buckets(n) + (abs(offsets(n)) > 128)  # noqa: E731
-add("bias", "values: no known fault", far_off, **T5)
-TRANSPOSED = "values: 1, 1 times the right one's transpose"
-add("bias", TRANSPOSED, lambda n: buckets(n).swapaxes(1, 2), **T5)
-add("bias", "start: it is 2.667 times", lambda n: -abs(offsets(n)) / n, **ANY)
-ROOTS = lambda n: -np.sqrt(np.outer(range(n), range(n)))  # noqa: E731
-add("bias", "offset: shifted by one", ROOTS, **ANY)
 add_all(
     "bias",
     {
+        "right: ALiBi": partial(alibi_bias, 12),
+        "shape: pass causal=True": last_row,
         "shape: not finite": lambda n: np.where(offsets(n), 0.0, np.nan),
         "shape: (0, 24, 24)": lambda n: np.zeros((0, n, n)),
         "shape: (2, 4, 24, 24)": lambda n: np.stack([alibi_bias(4, n)] * 2),
+        "values: shape (8, 300, 300) for (2, 300, 300)": (
+            lambda n: alibi_bias(2 if n < 99 else 8, n)
+        ),
+        "values: if it is meant, pass expected=": lambda n: alibi_bias(1, n) - 2**-8,
+        "values: it is 1, 1, 1, 1, 1, 1, 1, 1, 0.002762": (
+            lambda n: 2.0**-HEADS * -abs(offsets(n))
+        ),
         "values: later keys' sign": lambda n: 0.25 * offsets(n),
         "values: it is 0 times": lambda n: -0.0 * offsets(n),
     },
+)
+add_all(
+    "bias",
+    {
+        "right: one row": last_row,
+        "values: it is -1, -1, -1, -1, -1, -1, -1, -1 times the right one; mind": (
+            lambda n: -alibi_bias(8, n)
+        ),
+    },
+    causal=True,
+)
+add_all(
+    "bias",
+    {
+        "right: T5": buckets,
+        "values: no known fault": lambda n: buckets(n) + (abs(offsets(n)) > 128),
+        "values: 1, 1 times the right one's transpose": (
+            lambda n: buckets(n).swapaxes(1, 2)
+        ),
+    },
+    expected=buckets,
+)
+add_all(
+    "bias",
+    {
+        "start: it is 2.667 times": lambda n: -abs(offsets(n)) / n,
+        "offset: shifted by one": lambda n: -np.sqrt(np.outer(range(n), range(n))),
+    },
+    expected=None,
 )
 
 
@@ -420,24 +434,36 @@ def grid(sizes):
     return np.indices(tuple(sizes.tolist())).reshape(3, -1)
 
 
-PADDED = partial(add, "positions", expected="left padding")
-PADDED("right: words", words)
-PADDED("right: NaN at padding", lambda mask: np.where(mask, words(mask), np.nan))
-PADDED("right: as RoBERTa", as_roberta, right=as_roberta)
-PADDED("values: it gives [0. 0. 2. 3. 4.] for [0 0 0 1 2]", as_roberta)
-PADDED(
-    "values: it gives [0. 0. 0. 1. 2.] for",
-    lambda mask: words(mask).clip(0),
+add_all(
+    "positions",
+    {
+        "right: words": words,
+        "right: NaN at padding": lambda mask: np.where(mask, words(mask), np.nan),
+        "values: it gives [0. 0. 2. 3. 4.] for [0 0 0 1 2]": as_roberta,
+        "values: shape (5, 2) for (2, 5)": lambda mask: words(mask).T,
+    },
+    expected="left padding",
+)
+add_all(
+    "positions",
+    {
+        "right: as RoBERTa": as_roberta,
+        "values: it gives [0. 0. 0. 1. 2.] for": lambda mask: words(mask).clip(0),
+        "values: row 0, column 0": lambda mask: mask * as_roberta(mask),
+    },
+    expected="left padding",
     right=as_roberta,
 )
-PADDED("values: shape (5, 2) for (2, 5)", lambda mask: words(mask).T)
-PADDED(
-    "values: row 0, column 0", lambda mask: mask * as_roberta(mask), right=as_roberta
+add_all(
+    "positions",
+    {
+        "right: grid": grid,
+        "values: axis 1, patch 1: 1 for 0; it gives [0. 1. 2. 0. 1. 2.": (
+            lambda sizes: grid(sizes[[0, 2, 1]])[[0, 2, 1]]
+        ),
+    },
+    expected="images",
 )
-IMAGES = partial(add, "positions", expected="images")
-IMAGES("right: grid", grid)
-transposed = lambda sizes: grid(sizes[[0, 2, 1]])[[0, 2, 1]]  # noqa: E731
-IMAGES("values: axis 1, patch 1: 1 for 0; it gives [0. 1. 2. 0. 1. 2.", transposed)
 
 
 # Decoders
@@ -471,21 +497,9 @@ def one_score(tokens, cache):
     return scores[..., :1], cache
 
 
-add("decoder", "right: one score", Pair(lambda t: full(t)[..., :1], one_score))
-DROPOUT = np.random.default_rng(0)
 ABSOLUTE = tiny.Decoder(DECODER.weights, rotary=False)
 OFF_BY_ONE = counting_up(lambda n, more: n + (n > 0))
-READERS = {  # functions `full`
-    "right: NaN at padding": spoiled,
-    "right: in torch": lambda t: torch.tensor(full(t.numpy())),
-    "shape: not finite": lambda t: np.where(t[..., None] == 5, np.nan, full(t)),
-    "repeat: call `eval()`": lambda t: full(t) * DROPOUT.integers(0, 2, (*t.shape, 1)),
-    "batch: text 1, token": lambda t: np.repeat(full(t[:1]), len(t), axis=0),
-    "shape: all tokens get the same": lambda t: 0 * full(t) + range(tiny.VOCABULARY),
-    "padded: padding seen": lambda t, positions=None, mask=None: full(t, positions),
-}
-for says, reader in READERS.items():
-    add("decoder", says, Pair(reader))
+DROPOUT = np.random.default_rng(0)
 # Whole, its words look ahead; in steps they can't.
 AHEAD = Pair(lambda t: full(t) + 0.1 * t[:, -1:, None], DECODER.step)
 # A little more than a law allows: no begin is told
@@ -497,17 +511,28 @@ def slightly_off(tokens, cache):
     return scores + SLIGHT, cache
 
 
-add("decoder", "steps: no known fault", Pair(full, slightly_off))
+READERS = {  # functions `full`
+    "right: NaN at padding": spoiled,
+    "right: in torch": lambda t: torch.tensor(full(t.numpy())),
+    "shape: not finite": lambda t: np.where(t[..., None] == 5, np.nan, full(t)),
+    "shape: all tokens get the same": lambda t: 0 * full(t) + range(tiny.VOCABULARY),
+    "repeat: call `eval()`": lambda t: full(t) * DROPOUT.integers(0, 2, (*t.shape, 1)),
+    "batch: text 1, token": lambda t: np.repeat(full(t[:1]), len(t), axis=0),
+    "padded: padding seen": lambda t, positions=None, mask=None: full(t, positions),
+    "padded: positions ignored": without_positions,
+    "causal: later": lambda tokens, positions=None: AHEAD.full(tokens),
+}
+add_all("decoder", {says: Pair(reader) for says, reader in READERS.items()})
 add_all(
     "decoder",
     {
         "right: absolute": ABSOLUTE,
-        "padded: positions ignored": Pair(without_positions),
-        "steps: only if `full` has an argument": AHEAD,
-        "causal: later": Pair(lambda tokens, positions=None: AHEAD.full(tokens)),
+        "right: one score": Pair(lambda t: full(t)[..., :1], one_score),
         "causal: later words are seen": AHEAD,
+        "steps: only if `full` has an argument": AHEAD,
+        "steps: no known fault": Pair(full, slightly_off),
         "steps: calls begin one late": OFF_BY_ONE,
-        "chunks: calls begin at twice as many": counting_up(lambda n, more: 2 * n),
         "steps: the new cache": Pair(full, lambda t, cache: full(t)),
+        "chunks: calls begin at twice as many": counting_up(lambda n, more: 2 * n),
     },
 )
