@@ -103,3 +103,9 @@ def windows(browser):
 visit = pytest.fixture(windows)
 # For pages that several tests share.
 visit_all = pytest.fixture(windows, scope="module")
+
+
+@pytest.fixture(scope="module")
+def desk(visit_all):
+    """One tab for tests that leave nothing behind but a page: a new one takes longer than most."""
+    return visit_all()

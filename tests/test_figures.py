@@ -1,6 +1,5 @@
 """Live figures show what Python computes, and follow a reader's hand, keys and links."""
 
-import gzip
 import itertools
 import json
 import random
@@ -31,12 +30,6 @@ body {{ background: Canvas }}
 FIGURE = (
     '<figure id="fig-{0}"><posenc-figure kind="{0}">A picture</posenc-figure></figure>'
 )
-
-
-@pytest.fixture(scope="module")
-def desk(visit_all):
-    """One tab for all figures: a new window takes longer than most tests."""
-    return visit_all()
 
 
 @pytest.fixture
@@ -104,15 +97,7 @@ def test_what_is_seen_is_what_python_computes(show, name):
         assert seen["unknownColors"] == []
 
 
-STILLS = stills.by_file()
-
-
-def test_each_still_picture_is_of_a_state_that_is_shown():
-    left = {file.name for file in widgets.STILLS.iterdir()}
-    assert left == {file.name for file in STILLS}, "run `make stills`"
-
-
-@pytest.mark.parametrize("figure", STILLS.values(), ids=repr)
+@pytest.mark.parametrize("figure", stills.by_file().values(), ids=repr)
 def test_a_still_picture_is_what_the_script_draws(desk, figure):
     """Words and shapes; where they stand depends on the machine's fonts. Else: `make stills`."""
     fresh = stills.draw(desk, figure)
@@ -151,12 +136,6 @@ def test_axe_finds_nothing_and_words_keep_their_colors(show):
     expect(word).not_to_have_css("fill", "rgb(255, 255, 255)")
     check_with_axe(page, "main")
     check_contrast(page, ".live")
-
-
-def test_the_largest_figure_is_light_enough_for_a_phone():
-    # Without text.js, by which words set any figure
-    script = live_figures.script("Turning", entries=("website",)).encode()
-    assert len(gzip.compress(script)) <= 14 * 1024
 
 
 # Where there is room to both sides; of eight clocks, five go, and their grips with them.

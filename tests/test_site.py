@@ -69,39 +69,33 @@ def is_dead(page, link):
     return not file.is_file()
 
 
-@pytest.fixture(scope="module")
-def tab(visit_all):
-    """One tab for all pages: in a new one, the browser would compile their scripts again."""
-    return visit_all()
-
-
-def problems(tab, page):
+def problems(desk, page):
     """Yield what is wrong on a page, with the cure, and the places."""
-    tab.goto("about:blank")  # ends requests and errors of the previous page
-    tab.set_viewport_size({"width": 320, "height": 844})
-    tab.wrong.clear()
-    tab.goto(page.as_uri())
-    policy = tab.evaluate(READ_POLICY)
+    desk.goto("about:blank")  # ends requests and errors of the previous page
+    desk.set_viewport_size({"width": 320, "height": 844})
+    desk.wrong.clear()
+    desk.goto(page.as_uri())
+    policy = desk.evaluate(READ_POLICY)
     yield "another policy", [policy] if policy != POLICY else []
-    dead = [link for link in tab.evaluate(LINKS) if is_dead(page, link)]
+    dead = [link for link in desk.evaluate(LINKS) if is_dead(page, link)]
     yield "a dead link", dead
-    yield "an error in the browser: ship what it loads: no third parties", tab.wrong
-    yield "markup: look for a missing blank or fence", tab.evaluate(MARKUP)
+    yield "an error in the browser: ship what it loads: no third parties", desk.wrong
+    yield "markup: look for a missing blank or fence", desk.evaluate(MARKUP)
     # What is folded or hidden must be readable, too, once it is opened.
-    tab.evaluate(UNFOLD)
-    yield "wider than a phone: let it wrap, shrink or scroll", tab.evaluate(WIDE)
-    yield "a link that only its color tells: underline it", tab.evaluate(UNMARKED)
-    if tab.locator(".cell_input").count():
-        tab.set_viewport_size({"width": 1280, "height": 800})
-        yield "code cut off at the edge: break its lines", tab.evaluate(CUT)
-    for theme in themes(tab):
-        pale = tab.locator("body").evaluate(PALE)
+    desk.evaluate(UNFOLD)
+    yield "wider than a phone: let it wrap, shrink or scroll", desk.evaluate(WIDE)
+    yield "a link that only its color tells: underline it", desk.evaluate(UNMARKED)
+    if desk.locator(".cell_input").count():
+        desk.set_viewport_size({"width": 1280, "height": 800})
+        yield "code cut off at the edge: break its lines", desk.evaluate(CUT)
+    for theme in themes(desk):
+        pale = desk.locator("body").evaluate(PALE)
         yield f"hard to read, {theme}: set a color of 4.5 to 1 in book.css", pale
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_can_be_read_by_all(tab, page):
-    wrong = [f"{what}: {place}" for what, all in problems(tab, page) for place in all]
-    tab.wrong.clear()
+def test_a_page_can_be_read_by_all(desk, page):
+    wrong = [f"{what}: {place}" for what, all in problems(desk, page) for place in all]
+    desk.wrong.clear()
     if wrong:
         pytest.fail("\n".join(wrong), pytrace=False)

@@ -29,12 +29,6 @@ def phone(visit_all):
     return visit_all(width=390)
 
 
-@pytest.fixture(scope="module")
-def desk(visit_all):
-    """One wide tab, for what leaves nothing behind but a page."""
-    return visit_all()
-
-
 @pytest.mark.parametrize("name", KINDS)
 def test_axe_finds_nothing_on_a_page_of_each_kind(phone, name):
     """On a phone, where it also asks that what scrolls is reached by the keyboard."""
