@@ -65,13 +65,13 @@ def learned(seq_len, d_model):
     return np.random.default_rng(d_model).normal(size=(5000, d_model))[:seq_len]
 
 
-def tensor2tensor(length, channels):
+def tensor2tensor(n, d):
     """All in float32, with a reciprocal: the order of operations with the most rounding."""
-    steps = np.arange(channels // 2, dtype=np.float32) / np.float32(channels // 2 - 1)
-    omega = 1 / np.exp(steps * np.log(np.float32(10_000)))
-    angles = np.arange(length, dtype=np.float32)[:, None] * omega
-    signal = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
-    return np.pad(signal, [[0, 0], [0, channels % 2]])[None]
+    exponents = np.linspace(0, 1, d // 2, dtype=np.float32)
+    omega = 1 / np.exp(exponents * np.log(np.float32(10_000)))
+    angles = np.outer(np.arange(n, dtype=np.float32), omega)
+    rows = np.hstack([np.sin(angles), np.cos(angles)])
+    return np.pad(rows, [(0, 0), (0, d % 2)])[None]
 
 
 def detr(n, d):
