@@ -5,6 +5,9 @@ import { DISTANCES, FARTHEST, HEAD, REACH } from "./attention.js";
 import { PAIRS } from "./constants.js";
 import { assign, end, points, round, shape, text } from "./drawing.js";
 
+/** Whether a position is one in the text, or three and a half beyond its ends. */
+const isInSight = (position) => Math.abs(position - FARTHEST / 2) <= REACH - FARTHEST / 2;
+
 /** A row of the ruler, which moves with the query; turning.css cuts off what is beyond its ends. */
 function makeRow({ ground, slot }) {
   const [edge, far] = [(HEAD.trained - 0.5) * slot, REACH * slot]; // of what is beyond training
@@ -21,6 +24,19 @@ function makeRow({ ground, slot }) {
 }
 
 /**
+ * The data of a curve through places, at each as steep as the line between those beside it (Catmull and
+ * Rom). A piece has its second handle, a third of the way back to the place before, and its end; S mirrors
+ * the handle of the piece before.
+ */
+function curveThrough(places, third) {
+  const pieces = places.flatMap(([x, y], n) => {
+    const rise = (places[n + 1] ?? [x, y])[1] - (places[n - 1] ?? [x, y])[1];
+    return [[x - third, y - rise / 6], [x, y]];
+  });
+  return `M${places[0]}S${points(pieces)}`;
+}
+
+/**
  * A part of Turning. `since(curve)` gets the scores before the last move, if that is what came last:
  * they move with the query, too, so that a difference is seen only if the landscape has another form.
  */
@@ -28,7 +44,7 @@ export function landscape(svg) {
   const group = shape("g", { "aria-hidden": "true" });
   svg.append(group);
   let geometry, rows; // by `arrange`
-  let before;
+  let before; // by `since`
   let drawn; // the layers that are
   const arrange = (next) => {
     geometry = next;
@@ -38,11 +54,11 @@ export function landscape(svg) {
   };
   const paint = ({ query, layers, curve, sharp }, method) => {
     const { slot, height, ground, level, xIn } = geometry;
-    // Layers that change with the query end where they are seen, 11 places from the middle of the text.
+    // Layers that change with the query end where they are seen.
     const corners = (scores) =>
       scores
         .map((score, n) => [DISTANCES[n] * slot, level(score)])
-        .filter(([x]) => method !== "added" || Math.abs(x / slot + query - FARTHEST / 2) < 11);
+        .filter((_, n) => method !== "added" || isInSight(DISTANCES[n] + query));
     const isNew = before && before !== curve; // the same list has not changed
     const changes = points(isNew ? [...corners(before), ...corners(curve).reverse()] : []);
     rows.forEach(({ land, changed }, row) => {
@@ -53,20 +69,11 @@ export function landscape(svg) {
     // only moves. A glide makes new ones.
     if (layers === drawn) return;
     drawn = layers;
-    // A curve through corners, at each as steep as the line between those beside it (Catmull and Rom): a
-    // piece has its second handle and its end, and S mirrors the handle before.
-    const curveOn = (places) => {
-      if (sharp) return `M${points(places)}`;
-      const pieces = places.flatMap(([x, y], n) => {
-        const rise = (places[n + 1] ?? [x, y])[1] - (places[n - 1] ?? [x, y])[1];
-        return [[x - slot / 6, y - rise / 6], [x, y]]; // a third of the way back to the corner before
-      });
-      return `M${places[0]}S${points(pieces)}`;
-    };
+    const along = (scores) => (sharp ? `M${points(corners(scores))}` : curveThrough(corners(scores), slot / 6));
     // A layer ends where faster pairs take away what it adds.
-    const topOf = (pair) => corners(layers.map((sums, n) => Math.min(sums.at(-1 - pair), curve[n])));
-    const areas = PAIRS.map((_, pair) => `${curveOn(topOf(pair))}V${ground}H${-REACH * slot}`);
-    const paths = [...areas, curveOn(corners(curve))];
+    const topOf = (pair) => layers.map((sums, n) => Math.min(sums.at(-1 - pair), curve[n]));
+    const areas = PAIRS.map((_, pair) => `${along(topOf(pair))}V${ground}H${-REACH * slot}`);
+    const paths = [...areas, along(curve)];
     for (const { strata, ridge } of rows) {
       // Without `assign`, which would read back what is long, and new.
       [...strata, ridge].forEach((part, n) => part.setAttribute("d", paths[n]));
