@@ -78,18 +78,16 @@ def differences(fields, calls):
 def differences_of_keys(call, layers):
     """Yield whether keys, which are the same but for their turns, turn otherwise than read."""
     keys = call.keys.numpy()
-    largest = np.abs(keys).max()
-    turns = np.ptp(keys, axis=0).max() > 1e-5 * largest
-    if turns != (layers.where == ROTARY):
-        yield f"turns: {turns}, read {layers.where}"
-    elif turns:
+    expected = np.broadcast_to(keys[0], keys.shape)
+    limit = 5e-6
+    if layers.where == ROTARY:
         # What turns the first key into the others, without the factor that all have.
         plain = replace(layers, attention_factor=1.0)
-        first = np.broadcast_to(keys[0], keys.shape)
-        expected = layers.rotate(first, plain.turns(np.arange(len(keys))))
-        error = np.abs(expected - keys).max() / largest
-        if error > 2e-5:
-            yield f"has keys that differ by {error:.1g}"
+        expected = layers.rotate(expected, plain.turns(np.arange(len(keys))))
+        limit = 2e-5
+    error = np.abs(expected - keys).max() / np.abs(keys).max()
+    if error > limit:
+        yield f"has keys that differ by {error:.1g}, read {layers.where}"
 
 
 def differences_of_scores(call, layers):
