@@ -58,7 +58,7 @@ def in_torch(seq_len, d_model):
 
 
 def slightly_faster(n, d):
-    return sinusoidal_encoding(np.arange(n) * (1 + 3e-6), d)
+    return sinusoidal_encoding(np.arange(n) * (1 + 6e-7), d)
 
 
 def learned(seq_len, d_model):
@@ -111,6 +111,7 @@ add_all(
     "table",
     {
         "right: learned": learned,
+        "right: fifty rows, learned": lambda n, d: learned(50, d)[:n],
         "right: tensor2tensor": tensor2tensor,
         "right: DETR": detr,
         "right: of forty rows": lambda n, d: table(min(n, 40), d),
@@ -128,13 +129,18 @@ add_all(
         ),
         "unique: only 100": lambda n, d: learned(100, d)[np.arange(n) % 100],
         "odd: exhibit 6": lambda n, d: table(n, d - d % 2),
+        "far: position 2999": lambda n, d: in_torch(n, d)[:3000].index_fill(
+            0, torch.arange(min(n, 2900), min(n, 3000)), 0.0
+        ),
         "far: not finite, [3000, 0] of": lambda n, d: np.where(
             np.arange(n)[:, None] < 3000, table(n, d), np.nan
         ),
     },
 )
 add("table", "right: of width two", table, widths=2)
-add("table", "values: other frequencies", slightly_faster, convention="paper")
+NUMPYS = checks.Convention(base=np.float32(10_000), first=np.int64(0))
+add("table", "right: numbers of numpy", table, convention=NUMPYS)
+add("table", "values: pairs [0 1] turn by", slightly_faster, convention="paper")
 add(
     "table",
     "right: scaled",
@@ -178,6 +184,11 @@ class Emptied(Layer):
         self.pe.zero_()
 
 
+class WithoutTorch:
+    def __call__(self, x):
+        return x + table(*x.shape[1:]).astype(x.dtype)
+
+
 FIRST = SinusoidalPositionalEncoding(16, batch_first=False)
 
 
@@ -189,6 +200,7 @@ add_all(
         "right: a layer": Layer,
         "right: short": Layer(16, 260),
         "right: positions required": PositionsRequired(),
+        "right: no module": WithoutTorch(),
         "trained: exhibit 7": Trained,
         "state: reset_parameters": Emptied,
     },
@@ -196,6 +208,7 @@ add_all(
 add("module", "values: batch for sequence", FIRST, batch_first=True)
 add("module", "right: on meta", SinusoidalPositionalEncoding, laws=["meta"])
 add("module", "right: of width 2", Layer, widths=[2])
+add("module", "right: of one row", PositionsRequired(16, 1), laws=["masked"])
 ADDING = {
     "right: times root": lambda x, rows: (x * x.size(-1) ** 0.5 + rows, None),
     "shape: it returns its rows alone": lambda x, rows: rows[None],
@@ -313,6 +326,8 @@ def of_two_axes(x, *, positions):
 
 
 add("rotary", "right: axes by name", of_two_axes, frequencies=AXES, laws=["axes"])
+short = lambda x, *, positions: of_two_axes(x, positions=torch.arange(64)[positions])  # noqa: E731
+add("rotary", "right: axes of 64", short, frequencies=AXES, laws=["axes"])
 # Half of the width was to turn.
 add(
     "rotary",
@@ -345,6 +360,13 @@ WITH_THEIR_LAW = {
 }
 for says, subject in WITH_THEIR_LAW.items():
     add("rotary", says, subject, laws=[says.partition(":")[0]])
+add(
+    "rotary",
+    "far: position 1048575",
+    lambda x, p: rotate_pairs(x, p.clip(max=2**20 - 2)),
+    longest=2**20 + 1,
+    laws=["far"],
+)
 add("rotary", "right: of its buffer's width", recall.Rotary(), laws=["far"])
 
 
@@ -392,7 +414,7 @@ add_all(
     "bias",
     {
         "right: one row": last_row,
-        "values: it is -1, -1, -1, -1, -1, -1, -1, -1 times the right one; mind": (
+        "values: it is -1, -1, -1, -1, -1, -1, -1, -1 times what it is compared with; mind": (
             lambda n: -alibi_bias(8, n)
         ),
     },
@@ -403,16 +425,16 @@ add_all(
     {
         "right: T5": buckets,
         "values: no known fault": lambda n: buckets(n) + (abs(offsets(n)) > 128),
-        "values: 1, 1 times the right one's transpose": (
-            lambda n: buckets(n).swapaxes(1, 2)
-        ),
+        "values: 1, 1 times the transpose of": (lambda n: buckets(n).swapaxes(1, 2)),
     },
     expected=buckets,
 )
 add_all(
     "bias",
     {
-        "start: it is 2.667 times": lambda n: -abs(offsets(n)) / n,
+        "start: times what it is compared with; mind sign and scale; if a mask": lambda n: (
+            -abs(offsets(n)) / n
+        ),
         "offset: shifted by one": lambda n: -np.sqrt(np.outer(range(n), range(n))),
     },
     expected=None,
@@ -458,6 +480,7 @@ add_all(
     "positions",
     {
         "right: grid": grid,
+        "values: it gives [0.25 0.25": lambda sizes: grid(sizes) + 1 / 4,
         "values: axis 1, patch 1: 1 for 0; it gives [0. 1. 2. 0. 1. 2.": (
             lambda sizes: grid(sizes[[0, 2, 1]])[[0, 2, 1]]
         ),
@@ -486,6 +509,11 @@ def spoiled(tokens, positions=None, mask=None, segments=None):
     """Score padding as NaN, as a softmax over nothing does."""
     scores = full(tokens, positions, mask, segments)
     return scores if mask is None else np.where(mask[..., None], scores, np.nan)
+
+
+class Seeing(nn.Module):
+    def forward(self, tokens, positions=None, mask=None, segments=None):
+        return full(tokens, positions, mask)
 
 
 def without_positions(tokens, positions=None, mask=None):
@@ -518,6 +546,7 @@ READERS = {  # functions `full`
     "shape: all tokens get the same": lambda t: 0 * full(t) + range(tiny.VOCABULARY),
     "repeat: call `eval()`": lambda t: full(t) * DROPOUT.integers(0, 2, (*t.shape, 1)),
     "batch: text 1, token": lambda t: np.repeat(full(t[:1]), len(t), axis=0),
+    "packed: packed texts seen": Seeing(),
     "padded: padding seen": lambda t, positions=None, mask=None: full(t, positions),
     "padded: positions ignored": without_positions,
     "causal: later": lambda tokens, positions=None: AHEAD.full(tokens),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from reading import python, text_of
 from recall import BUGS, Rotary, check
-from specimens import SPECIMENS, offsets, table
+from specimens import SPECIMENS, learned, offsets, table
 from torch import nn
 
 from posenc import checks, rotate_pairs
@@ -42,7 +42,9 @@ def test_specimens(kind, says, subject, options):
         assert report.passed
         return
     assert law in report.failed
-    assert words in f"{report[law].note}; {report[law].cause}"
+    said = f"{report[law].note}; {report[law].cause}"
+    assert words in said
+    assert "\n" not in said
     if law == "shape":  # without it, others say nothing
         assert not report.of_status("passed")
 
@@ -174,6 +176,8 @@ def test_expected_failures(tmp_path):
         values.values[0]()
     with pytest.raises(pytest.skip.Exception, match="follows from values"):
         half.values[0]()
+    both = checks.parametrize_with_checks([table, learned], laws=iter(["shape"]))
+    assert [test.id for test in both.mark.args[1]] == ["table-shape", "learned-shape"]
     report = checks.check_table(table, laws=["shape"])
     mended = report.expecting({"shape": "an axis too many"})
     assert "so drop the expected failure" in mended["shape"].cause

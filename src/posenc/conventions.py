@@ -77,11 +77,12 @@ class Convention:
         """Validate the parameters."""
         for name, allowed in CHOICES.items():
             check_choice(name, getattr(self, name), allowed)
-        check_real("base", self.base, positive=True)
-        check_real("first", self.first)
-        if self.step != AROUND:
-            check_real("step", self.step, positive=True)
-        share, start = check_real("share", self.share), check_real("start", self.start)
+        for name in ("base", "first", "step", "share", "start"):
+            number = getattr(self, name)
+            if (name, number) != ("step", AROUND):
+                checked = check_real(name, number, positive=name in ("base", "step"))
+                object.__setattr__(self, name, checked)  # of Python, not of numpy
+        share, start = self.share, self.start
         # What is left in front of a part; thirds aren't exact in binary.
         room = 1 - share + EXACT if self.extent == "partial" else 0.0
         fits = self.rotary and 0 < share <= 1 and 0 <= start <= room

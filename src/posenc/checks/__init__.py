@@ -104,8 +104,7 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
         have one width, twice their number, or of a rotation of which a part turns a greater one.
     longest : int
         Number of rows to compare with exact values, by default 131,073, and in a wide table, or
-        layer that counts by itself, two million entries; or the half of it, the quarter, …, that is
-        accepted.
+        layer that counts by itself, two million entries; or as many as are accepted.
     attention_factor : float, optional
         Multiplier of the rows, or of the dimensions that turn, by default 1.
     learned : bool, optional
@@ -261,8 +260,8 @@ def kind_of(subject: Any) -> str:
         if argument.default is argument.empty
     ]
     # The first is x.
-    usual = required if is_module else [*arguments][:2]
-    if {*required[1:], *usual[1:]} & {*POSITIONS}:
+    others = required[1:] if is_module else required[1:] + [*arguments][1:2]
+    if {*others} & {*POSITIONS}:
         return "rotary"
     if is_module:
         return "module"
@@ -284,6 +283,8 @@ def parametrize_with_checks(
     those of `check`.
     """
     import pytest
+
+    laws = laws and tuple(laws)  # all subjects read them
 
     def tests_of(subject: Any) -> Iterator[Any]:
         of_kind = kind or kind_of(subject)

@@ -48,9 +48,9 @@ from posenc.conventions import UNIT, EncodingCall
 
 
 def some(subject: Encoding) -> tuple[Any, range]:
-    """Draw two sequences, and return them and their positions."""
+    """Draw three sequences, and return them and their positions."""
     count = min(9, subject.rows)
-    return subject.draw((2,), count), range(count)
+    return subject.draw((3,), count), range(count)
 
 
 # The sequence as a whole
@@ -191,6 +191,7 @@ def axes(subject: Rotation) -> Trials:
     places = np.random.default_rng(SEED).integers(
         1, 256, (12, subject.declared.count_of_axes)
     )
+    places %= subject.rows  # a table may be short
     made = subject.turned(subject.module, subject.array(x), subject.places(places))
     out = floats(made)
     # (axes, rows)
@@ -244,7 +245,7 @@ def torch_of(subject: Encoding) -> Any:
 
 def half(subject: Encoding) -> Trials:
     """Ask for results in the half type, cast along with a module."""
-    if subject.kind == "table" and not argument(subject.subject, ["dtype"]):
+    if subject.kind == "table" and not argument(subject.module, ["dtype"]):
         raise Skip("no argument `dtype`")
     name = "float16" if subject.library is np else "bfloat16"
     module = fresh(subject)

@@ -30,10 +30,9 @@ from posenc.conventions import UNIT, Floats
 LENGTH = 24  # of the sequence that most laws ask for
 LONG = 300  # beyond T5's last bucket, which begins at 128
 MASKED = "if a mask hides later keys, pass causal=True"
-CURE = (
-    "mind sign and scale; ALiBi's slopes are 2^(-8h/n), h from 1 on, every other one of 2n beyond "
-    f"a power of two; its distances have no sign; {MASKED} "
-    "(exhibit H: notebooks/16_batches_and_caches.html#exhibit-h)"
+ALIBI = (
+    "; ALiBi's slopes are 2^(-8h/n), h from 1 on, every other one of 2n beyond a power of two; its "
+    "distances have no sign (exhibit H: notebooks/16_batches_and_caches.html#exhibit-h)"
 )
 
 
@@ -89,17 +88,16 @@ class Bias(Subject):
     def explain(self, trials: list[Trial]) -> str:
         """Return what the whole bias is a multiple of, head by head, or "".
 
-        Beside ALiBi's for two heads, a bonus is -1, -1 times the right one, and slopes of 1/2 and
-        1/4, for 1/16 and 1/256, are 8, 64 times the right one.
+        Beside ALiBi's for two heads, a bonus is -1, -1 times that, and slopes of 1/2 and 1/4, for
+        1/16 and 1/256, are 8, 64 times that.
         """
         failing = next(trial for trial in trials if trial.worst > 1)
         given, right = failing.given, failing.meant
-        # 1 where a key comes after its query
-        later = np.triu(np.ones(right.shape), 1)
         bases = {
-            "the right one": right,
-            "the right one, but later keys' sign": right * (1 - 2 * later),
-            "the right one's transpose": right.swapaxes(1, 2),
+            "what it is compared with": right,
+            "what it is compared with, but later keys' sign": np.tril(right)
+            - np.triu(right, 1),
+            "the transpose of what it is compared with": right.swapaxes(1, 2),
         }
         for name, base in bases.items():
             # The multiple that comes nearest, Σ given·base / Σ base² (heads,); of zeros, any does.
@@ -108,7 +106,9 @@ class Bias(Subject):
             off = np.abs(given - times[:, None, None] * base).max()
             if off <= NEAR * np.abs(given).max():
                 listed = ", ".join(f"{multiple:.4g}" for multiple in times)
-                return f"head by head, it is {listed} times {name}; {CURE}"
+                slopes = ALIBI if self.expected == "alibi" else ""
+                cure = f"mind sign and scale{slopes}; {MASKED}"
+                return f"head by head, it is {listed} times {name}; {cure}"
         return ""
 
 

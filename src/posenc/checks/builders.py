@@ -76,7 +76,8 @@ class Builder(Subject):
         """Return the ids of the first text, or axis, that is wrong, and the right ones."""
         (trial,) = trials
         row = trial.failing.argmax()
-        return f"it gives {trial.given[row]} for {trial.meant[row]}; {COUNT}"
+        ids = f"it gives {trial.given[row]} for {trial.meant[row]}; {COUNT}"
+        return ids.replace("\n", "")  # which numpy breaks
 
 
 def values(builder: Builder) -> Trials:

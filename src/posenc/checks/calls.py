@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import cache, cached_property
-from inspect import Parameter, signature
+from functools import cache, cached_property, partial
+from inspect import Parameter, isroutine
 from typing import Any
 
 import numpy as np
@@ -50,8 +50,8 @@ class Code(Subject):
         super().__init__(subject)
         self.widths = widths
         # A class makes what is called; so does a function of the width, for a layer.
-        makes = self.kind == "module" and not hasattr(subject, "training")
-        self.factory = makes or isinstance(subject, type)
+        makes = isroutine(subject) or isinstance(subject, partial)
+        self.factory = isinstance(subject, type) or (self.kind == "module" and makes)
         self.made: Any = cache(self.make)
 
     def prepare(self) -> None:
@@ -74,9 +74,7 @@ class Code(Subject):
     @cached_property
     def place(self) -> Parameter | None:
         """The argument for positions, if it has a usual name."""
-        call = getattr(self.module, "forward", self.module)
-        name = argument(call, POSITIONS)
-        return signature(call).parameters[name] if name else None
+        return argument(self.module, POSITIONS)
 
     def plain(self) -> Any:
         """Call the code with a batch."""

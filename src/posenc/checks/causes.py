@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from posenc.checks.trials import Trial, tolerance
-from posenc.conventions import UNIT, Convention, EncodingCall, Floats
-from posenc.museum import Fault, Make, at, known
+from posenc.conventions import UNIT, Convention, EncodingCall, Floats, rounding
+from posenc.museum import SOME_CALLS, Fault, Make, at, known
 
 # Rounding moves an angle by a share of it, u (3 |ln ω| + 5), which is this for ω = 10^-4.
 APART = 33 * UNIT
@@ -105,7 +105,7 @@ def families(failing: list[Trial]) -> Iterator[Iterable[Fault]]:
     # A number for each pair of dimensions
     yield other_frequencies(failing)
     # Those that in all calls would be another convention
-    yield known("some calls")
+    yield known(SOME_CALLS)
 
 
 def at_each_width(field: str, values: dict[int, Any]) -> Make:
@@ -189,7 +189,7 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
     if not long:
         return
     right, radians = long[0].call.frequencies, measured[long[0].given.shape[-1]]
-    pairs = np.flatnonzero(np.abs(radians - right) > 1e-6 * np.abs(right))[:4]
+    pairs = np.flatnonzero(np.abs(radians - right) > rounding(right, right, 0))[:4]
     text = (
         f"pairs {pairs} turn by {radians[pairs]} radians a position, for {right[pairs]}; mind "
         "base, exponent, and the rule that scales them; if they are meant, pass base= or "

@@ -23,7 +23,9 @@ BASES = [1e4, 5e5, 1e6, 1e5, 1e3, 1e2, 1e7, 5e6]
 # Of the entries, are enough to recognize a convention. A fault in fewer of them, such as a bad
 # column of 16, is then told beside it.
 NINE_TENTHS = 0.9
-SOME = 9  # conventions, the likeliest: at least each layout and extent, upward
+SOME = 3 * len(
+    ROTARY_LAYOUTS
+)  # conventions, the likeliest: each layout and extent, upward
 LOOSE = 4  # bounds: what is off by a little more has the convention, and is wrong by `values`
 
 
@@ -201,12 +203,12 @@ class Declared:
 def has_many_frequencies(rows: Floats) -> bool:
     """Whether most columns, of rows (seq_len, width), have their energy at many frequencies.
 
-    A sinusoid's column has most of it at one, and so has every known bug's.
+    A sinusoid's column has most of it at one, or beside it, and so has every known bug's.
     """
     # (frequencies, width), the strongest last
     energy = np.abs(np.fft.rfft(rows - rows.mean(axis=0), axis=0)) ** 2
     energy.sort(axis=0)
     # A column that is constant makes it NaN, and the answer no.
     with np.errstate(invalid="ignore"):
-        share = energy[-5:].sum(axis=0) / energy.sum(axis=0)
-    return bool(np.median(share) < 0.5)
+        share = energy[-2:].sum(axis=0) / energy.sum(axis=0)
+    return bool(np.median(share) < 0.65)

@@ -100,7 +100,7 @@ class Decoder(Subject):
         if self.step is None:
             raise Skip("no step: pass step=")
         cache, scores = None, []
-        for columns in np.split(np.arange(self.length), ends):
+        for columns in np.split(np.arange(tokens.shape[1]), ends):
             chunk = tokens[:, columns]
             parts = {name: part[:, columns] for name, part in given.items()}
             made = self.called(self.step, chunk, cache, **parts)

@@ -6,6 +6,7 @@ have, is in `declared`. Tables, layers and rotations are subclasses, in `kinds`.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -83,13 +84,14 @@ class Encoding(Code):
 
     @cached_property
     def limit(self) -> int:
-        """How many positions the code takes: those asked for, or a half, a quarter, … of them."""
-        most = FAR if self.free else ENTRIES // self.widths[0] + 1
-        count = self.longest or most
-        # Layers hold tables of some length, which nobody declares.
-        while count > 2 and not self.takes(count):
-            count //= 2
-        return count
+        """How many positions the code takes, of those asked for."""
+        usual = FAR if self.free else ENTRIES // self.widths[0] + 1
+        count = self.longest or usual
+        if self.takes(count):
+            return count
+        # Layers hold tables of some length, which nobody declares: more than that is refused.
+        refused = bisect(range(count), False, 2, key=lambda n: not self.takes(n))
+        return refused - 1
 
     def takes(self, count: int) -> bool:
         """Whether the code takes the last of so many positions, or all if it counts by itself."""

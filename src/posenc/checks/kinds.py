@@ -70,14 +70,18 @@ class Layer(Encoding):
         usual = getattr(self.module, "batch_first", True)
         return not (usual if self.batch_first is None else self.batch_first)
 
+    def named(self, positions: Any) -> dict[str, Any]:
+        """Return the argument for positions, unless the layer may count the same by itself."""
+        place = self.place
+        counts = positions.tolist() == [*range(len(positions))]
+        if not place or (counts and place.default is not place.empty):
+            return {}
+        return {place.name: positions}
+
     def raw(self, module: Any, x: Any, positions: Any) -> Any:
         """Call the layer; input and result are (batch, seq_len, d_model), whatever its order."""
         swap = self.sequence_first
-        # It counts by itself, where it should count the same, if it can.
-        counts = positions.tolist() == [*range(len(positions))]
-        place, places = self.place, {}
-        if place and not (counts and place.default is not place.empty):
-            places = {place.name: positions}
+        places = self.named(positions)
         out = user(module, x.swapaxes(0, 1) if swap else x, **places)
         # Some layers also return what they added.
         out = out[0] if isinstance(out, tuple) else out

@@ -103,7 +103,7 @@ class Trial:
         bound = float(np.broadcast_to(self.bounds, wrong.shape)[entry])
         names = [f"{name} {n}" for name, n in zip(self.axes, entry, strict=False)]
         if isinstance(self.call, EncodingCall):
-            names[-2] = f"position {self.call.k[entry[:-1]]:g}"
+            names[-2] = f"position {self.call.k[entry[:-1]]:.10g}"
         note = ", ".join([self.words, *names])
         if wrong.any():
             note += f": {given:.7g} for {meant:.7g}"
@@ -126,12 +126,12 @@ POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
 """Usual names of an argument for positions."""
 
 
-def argument(call: Any, names: Sequence[str]) -> str:
-    """Return the first of these names that an argument has, or ""."""
-    known: Any = ()
+def argument(call: Any, names: Sequence[str]) -> inspect.Parameter | None:
+    """Return the argument of a function, or a module, that has the first of these names."""
+    known: Any = {}
     with suppress(TypeError, ValueError):  # of a builtin
-        known = inspect.signature(call).parameters
-    return next((name for name in names if name in known), "")
+        known = inspect.signature(getattr(call, "forward", call)).parameters
+    return next((known[name] for name in names if name in known), None)
 
 
 def type_of(array: Any) -> str:
