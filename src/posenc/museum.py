@@ -22,7 +22,7 @@ Make = Callable[[EncodingCall], Floats]  # takes a call, and returns the wrong r
 
 TABLE, ROTARY = ("table", "module"), ("rotary",)
 ANY = TABLE + ROTARY
-SOME_CALLS = "some calls"  # for which it is tried if others are right
+SOME_CALLS = ("some calls",)  # for which it is tried if others are right
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ FAULTS = [
             f"{layout} are paired; pair alike in all calls",
             paired(layout=layout),
             number="C",
-            kinds=(SOME_CALLS,),
+            kinds=SOME_CALLS,
         )
         for layout in ("neighbors", "halves")
     ),
@@ -248,7 +248,7 @@ FAULTS = [
         "zeros",
         "a pair gives 0; fill all rows, heads and dimensions",
         lambda call: call.placed(0 * call.angles, 0 * call.angles),
-        kinds=(*ROTARY, SOME_CALLS),
+        kinds=ROTARY + SOME_CALLS,
     ),
     *(
         Fault(f"{name} in {half}", cure, in_half(half, *parts), number, kinds)

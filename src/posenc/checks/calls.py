@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import cache, cached_property, partial
-from inspect import Parameter, isroutine
+from inspect import isroutine
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,7 @@ class Code(Subject):
         return self.made(self.widths[0])
 
     @cached_property
-    def place(self) -> Parameter | None:
+    def place(self) -> Any:
         """The argument for positions, if it has a usual name."""
         return argument(self.module, POSITIONS)
 

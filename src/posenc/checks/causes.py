@@ -105,7 +105,7 @@ def families(failing: list[Trial]) -> Iterator[Iterable[Fault]]:
     # A number for each pair of dimensions
     yield other_frequencies(failing)
     # Those that in all calls would be another convention
-    yield known(SOME_CALLS)
+    yield known(*SOME_CALLS)
 
 
 def at_each_width(field: str, values: dict[int, Any]) -> Make:

@@ -85,13 +85,11 @@ class Encoding(Code):
     @cached_property
     def limit(self) -> int:
         """How many positions the code takes, of those asked for."""
-        usual = FAR if self.free else ENTRIES // self.widths[0] + 1
-        count = self.longest or usual
+        count = self.longest or (FAR if self.free else ENTRIES // self.widths[0] + 1)
         if self.takes(count):
             return count
         # Layers hold tables of some length, which nobody declares: more than that is refused.
-        refused = bisect(range(count), False, 2, key=lambda n: not self.takes(n))
-        return refused - 1
+        return bisect(range(count), False, 2, key=lambda n: not self.takes(n)) - 1
 
     def takes(self, count: int) -> bool:
         """Whether the code takes the last of so many positions, or all if it counts by itself."""

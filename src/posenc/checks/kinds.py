@@ -70,18 +70,14 @@ class Layer(Encoding):
         usual = getattr(self.module, "batch_first", True)
         return not (usual if self.batch_first is None else self.batch_first)
 
-    def named(self, positions: Any) -> dict[str, Any]:
-        """Return the argument for positions, unless the layer may count the same by itself."""
-        place = self.place
-        counts = positions.tolist() == [*range(len(positions))]
-        if not place or (counts and place.default is not place.empty):
-            return {}
-        return {place.name: positions}
-
     def raw(self, module: Any, x: Any, positions: Any) -> Any:
         """Call the layer; input and result are (batch, seq_len, d_model), whatever its order."""
         swap = self.sequence_first
-        places = self.named(positions)
+        # Where that is the same, a layer that may count by itself is left to it.
+        same = positions.tolist() == [*range(len(positions))]
+        place, places = self.place, {}
+        if place and not (same and place.default is not place.empty):
+            places = {place.name: positions}
         out = user(module, x.swapaxes(0, 1) if swap else x, **places)
         # Some layers also return what they added.
         out = out[0] if isinstance(out, tuple) else out

@@ -21,10 +21,10 @@ class Row:
 
     `status` is "passed", "failed", "expected" (an expected failure), "follows" (another law is
     broken, so that this one says nothing), "skipped", or "internal" (posenc itself failed).
-    `measured` is the error that is largest beside its bound, or None if it isn't a finite number,
-    `bound` what is allowed there, and `source` where that comes from. `note` says which call and
-    which entry, or what happened. `cause` is told if it was seen, or if known faults give the
-    measured numbers.
+    `measured` is the first error beyond its bound, or else the one nearest to it, or None if that
+    isn't a finite number; `bound` is what is allowed there, and `source` where that comes from.
+    `note` says which call and which entry, or what happened. `cause` is told if it was seen, or if
+    known faults give the measured numbers.
     """
 
     law: str

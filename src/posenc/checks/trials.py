@@ -126,7 +126,7 @@ POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
 """Usual names of an argument for positions."""
 
 
-def argument(call: Any, names: Sequence[str]) -> inspect.Parameter | None:
+def argument(call: Any, names: Sequence[str]) -> Any:
     """Return the argument of a function, or a module, that has the first of these names."""
     known: Any = {}
     with suppress(TypeError, ValueError):  # of a builtin
