@@ -336,6 +336,8 @@ add(
     frequencies=OMEGA[::2],
     widths=[16],
 )
+eighth = lambda x, p: torch.cat([turn(base=5e5)(x[..., :8], p), x[..., 8:]], -1)  # noqa: E731
+add("rotary", "right: an eighth of the width", eighth, widths=[64])
 BACKWARDS = replace(checks.KNOWN["rotary, halves"], direction="backwards")
 add(
     "rotary",
@@ -396,6 +398,7 @@ add_all(
     {
         "right: ALiBi": partial(alibi_bias, 12),
         "shape: pass causal=True": last_row,
+        "right: of forty rows": lambda n: alibi_bias(4, 40)[:, :n, :n],
         "shape: not finite": lambda n: np.where(offsets(n), 0.0, np.nan),
         "shape: (0, 24, 24)": lambda n: np.zeros((0, n, n)),
         "shape: (2, 4, 24, 24)": lambda n: np.stack([alibi_bias(4, n)] * 2),

@@ -177,9 +177,17 @@ class Declared:
         return [replace(one, base=base) for base in self.bases for one in found]
 
     def share(self, convention: Convention, sequences: list[Result]) -> float:
-        """Return which share of the entries it gives, at the width with the fewest."""
-        trials = self.trials(convention, sequences)
-        return float(min((trial.ratio <= LOOSE).mean() for trial in trials))
+        """Return which share of the entries it gives, at the width with the fewest.
+
+        Only columns of pairs count: what doesn't turn has any convention.
+        """
+        shares = [
+            (trial.ratio <= LOOSE)[
+                ..., np.isin(trial.call.order, trial.call.pairs)
+            ].mean()
+            for trial in self.trials(convention, sequences)
+        ]
+        return float(min(shares))
 
     def recognized(self, sequences: list[Result]) -> Convention | None:
         """Return the first convention that gives nine tenths of the sequences, if one does."""
