@@ -36,7 +36,8 @@ def fill_table(table: NDArray[Any], omega: Floats) -> None:
     """Fill `table`, shape (L, 2·len(omega)), with the encoding of positions 0, …, L - 1."""
     n_rows = len(table)
     if n_rows * len(omega) <= _SMALL:
-        return fill_directly(table, omega, np.arange(n_rows, dtype=float))
+        positions = np.arange(n_rows, dtype=float)
+        return fill_directly(table, omega, positions)
     for start in range(0, n_rows, _STRETCH):
         _fill_stretch(table[start : start + _STRETCH], omega, start)
 
