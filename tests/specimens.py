@@ -405,6 +405,9 @@ add_all(
         "values: shape (8, 300, 300) for (2, 300, 300)": (
             lambda n: alibi_bias(2 if n < 99 else 8, n)
         ),
+        "values: a bias of shape (300, 4, 300)": (
+            lambda n: alibi_bias(4, n).swapaxes(0, n // 300)
+        ),
         "values: if it is meant, pass expected=": lambda n: alibi_bias(1, n) - 2**-8,
         "values: it is 1, 1, 1, 1, 1, 1, 1, 1, 0.002762": (
             lambda n: 2.0**-HEADS * -abs(offsets(n))

@@ -35,6 +35,10 @@ ALIBI = (
 )
 
 
+class Ended(WrongShape):
+    """A bias has fewer rows than were asked for, as a slice of a table has."""
+
+
 class Bias(Subject):
     """A function seq_len → (seq_len, seq_len) or (heads, seq_len, seq_len), query by key."""
 
@@ -66,7 +70,9 @@ class Bias(Subject):
         # In front may be heads, and a batch of length 1.
         batch = np.prod(bias.shape[:-3])
         if not bias.size or batch != 1 or bias.shape[-2:] != (rows, seq_len):
-            raise WrongShape(f"a bias of shape {bias.shape} for {(seq_len, seq_len)}")
+            what = f"a bias of shape {bias.shape} for {(seq_len, seq_len)}"
+            is_shorter = max(bias.shape[-2:], default=0) < seq_len
+            raise Ended(what) if is_shorter else WrongShape(what)
         bias = np.repeat(bias.reshape(-1, rows, seq_len), seq_len // rows, axis=1)
         if self.causal:
             with np.errstate(invalid="ignore"):  # an infinite diagonal is told below
@@ -127,7 +133,7 @@ def values(bias: Bias) -> Trials:
     yield bias.trial("all entries", given, bias.square(make=make))
     try:
         long, meant = bias.square(LONG), bias.square(LONG, make)
-    except (Raised, WrongShape):  # a bias may have a longest text
+    except (Raised, Ended):  # a bias may have a longest text
         return
     yield bias.trial(f"of {LONG} rows", long, meant)
 
