@@ -75,7 +75,7 @@ function grips({ shadowRoot: root }, pixels) {
     });
 }
 
-/** Where the highest point of a line is, which has one summit: of hundred places, then nearby. */
+/** Where the highest point of a line is, which has one summit: of a hundred places, then nearby. */
 function summit(ridge) {
     const height = (length) => ridge.getPointAtLength(length).y;
     let [best, step] = [0, ridge.getTotalLength() / 100];

@@ -270,6 +270,8 @@ def test_the_landscape_is_drawn_anew_for_another_width_and_base(show):
     before = ridge.get_attribute("d")
     show_state(page, base=1000)
     expect(ridge).not_to_have_attribute("d", before)
+    show_state(page, method="ALiBi")  # whose sides are straight
+    expect(ridge).not_to_have_attribute("d", re.compile("S"))
 
 
 def test_a_word_changes_places_with_the_one_that_it_is_dropped_on(show):
