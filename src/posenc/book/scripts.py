@@ -60,8 +60,8 @@ def _style(names: Iterable[str]) -> str:
     """Return the style sheets that modules have, and the colors, in one line."""
     files = (FOLDER / f"{name}.css" for name in names)
     style = "".join(file.read_text("utf-8") for file in files if file.exists())
-    # --agree is of hands that agree, --unseen of what training never showed.
     dark_map = f"--map: {plots.DARK_MAP};" if "var(--map)" in style else ""
+    # --agree is of hands that agree, --unseen of what training never showed.
     style = f""":host {{
         --query: {plots.COLORS[0]};
         --key: {plots.COLORS[1]};

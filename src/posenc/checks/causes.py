@@ -44,11 +44,11 @@ def explain(trials: list[Trial], kind: str, meant: Iterable[Convention]) -> str:
 def measured_causes(trials: list[Trial], in_part: bool = False) -> str:
     """Return what the first family gives that gives all rows, or those that fail."""
     failing = [trial for trial in trials if trial.failing.any()]
-    told = failing if in_part else trials
+    explained = failing if in_part else trials
     for family in families(failing) if failing else ():
-        found = causes(family, told, in_part)
-        if found:
-            return f"the rows that fail have {found}" if in_part else found
+        texts = causes(family, explained, in_part)
+        if texts:
+            return f"the rows that fail have {texts}" if in_part else texts
     return ""
 
 

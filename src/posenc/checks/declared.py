@@ -23,9 +23,8 @@ BASES = [1e4, 5e5, 1e6, 1e5, 1e3, 1e2, 1e7, 5e6]
 # Of the entries, are enough to recognize a convention. A fault in fewer of them, such as a bad
 # column of 16, is then told beside it.
 NINE_TENTHS = 0.9
-SOME = 3 * len(
-    ROTARY_LAYOUTS
-)  # conventions, the likeliest: each layout and extent, upward
+# The likeliest conventions: of rotations, each layout and extent, upward
+SOME = 3 * len(ROTARY_LAYOUTS)
 LOOSE = 4  # bounds: what is off by a little more has the convention, and is wrong by `values`
 
 
@@ -173,21 +172,20 @@ class Declared:
         """Return conventions that sequences may have, usual ones first."""
         # Which dimensions turn is seen at one width.
         x, out = sequences[-1].x, sequences[-1].out
-        found = rotations(x, out, self.pairs) if self.turns else tables()
-        return [replace(one, base=base) for base in self.bases for one in found]
+        of_kind = rotations(x, out, self.pairs) if self.turns else tables()
+        return [replace(one, base=base) for base in self.bases for one in of_kind]
 
     def share(self, convention: Convention, sequences: list[Result]) -> float:
         """Return which share of the entries it gives, at the width with the fewest.
 
         Only columns of pairs count: what doesn't turn has any convention.
         """
-        shares = [
-            (trial.ratio <= LOOSE)[
-                ..., np.isin(trial.call.order, trial.call.pairs)
-            ].mean()
-            for trial in self.trials(convention, sequences)
-        ]
-        return float(min(shares))
+        shares = []
+        for trial in self.trials(convention, sequences):
+            is_paired = np.isin(trial.call.order, trial.call.pairs)  # (width,)
+            near = trial.ratio[..., is_paired] <= LOOSE
+            shares.append(float(near.mean()))
+        return min(shares)
 
     def recognized(self, sequences: list[Result]) -> Convention | None:
         """Return the first convention that gives nine tenths of the sequences, if one does."""

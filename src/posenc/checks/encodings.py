@@ -88,7 +88,8 @@ class Encoding(Code):
         count = self.longest or (FAR if self.free else ENTRIES // self.widths[0] + 1)
         if self.takes(count):
             return count
-        # Layers hold tables of some length, which nobody declares: more than that is refused.
+        # Layers hold tables of some length, which nobody declares: more than that is refused. The
+        # first count that is refused is found by halving; the one before it is the last that isn't.
         return bisect(range(count), False, 2, key=lambda n: not self.takes(n)) - 1
 
     def takes(self, count: int) -> bool:
@@ -191,5 +192,5 @@ class Encoding(Code):
         others: list[Convention] = []
         if self.declared.is_sinusoid:
             others = Declared(self.kind).likely(self.sequences)
-        found = causes.explain(calls, self.kind, others)
-        return found or ("" if self.convention else NO_CAUSE + MEANT)
+        cause = causes.explain(calls, self.kind, others)
+        return cause or ("" if self.convention else NO_CAUSE + MEANT)

@@ -91,16 +91,16 @@ def note_strangers(rope: Fields, kinds: set[str]) -> None:
 
 def mapping_of_kind(name: str, rope: Fields) -> Fields:
     """Return what layers of one kind follow of a mapping of rotations for all kinds."""
-    entry, own = rope.entry, {}
+    entry, content = rope.entry, {}
     if name not in entry.local:
         return rope
     # Local layers have a base of their own, and in some models no scaling.
     if entry.local_scaled:
         bases = SPELLINGS["rope_theta"]
-        own = {field: x for field, x in rope.content.items() if field not in bases}
+        content = {field: x for field, x in rope.content.items() if field not in bases}
     elif rope.says("factor"):
         rope.remarks.append(f"{rope.name} applies to global attention, not to {name}")
-    return Fields(own, rope.path, entry, rope, {})
+    return Fields(content, rope.path, entry, rope, {})
 
 
 # ---------------------------------------------------------------- kinds of layers

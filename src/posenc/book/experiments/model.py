@@ -211,8 +211,7 @@ def _fit(
     for step in range(steps):
         asked = targets[:, step]
         # Positions that all seeds share stay outside `vmap`, which T5's numpy code needs.
-        is_spread = models.settings.spread
-        places = positions[:, step] if is_spread else positions[0, step]
+        places = positions[:, step] if models.settings.spread else positions[0, step]
         scores = models(tokens[:, step], places)  # (seeds, batch, seq_len, answers)
         loss = F.cross_entropy(
             scores.flatten(0, 2), asked.flatten(), ignore_index=NO_TARGET
