@@ -113,7 +113,8 @@ class Report:
     def expecting(self, reasons: Mapping[str, str] | str | Path) -> Report:
         """Return a copy of the report with expected failures marked: law → reason.
 
-        They may be in a TOML file: a table for each subject, a ``law = "reason"`` a line.
+        They may be in a TOML file: a table for each subject, in quotes if its name has a dot, and
+        a ``law = "reason"`` a line.
 
         A law that passes unexpectedly counts as failed, so that an expectation doesn't outlive its
         reason. One that is skipped stays so. A ValueError names a law that the report lacks, or
