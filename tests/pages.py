@@ -49,6 +49,13 @@ PALE = """(root) => {
     return [...found.values()].filter(Boolean);
 }"""
 
+# Sections far from the window are painted when they come near (book.css).
+PAINT_ALL = """() => {
+    const style = document.createElement("style");
+    style.textContent = "section, dl.py { content-visibility: visible !important }";
+    document.head.append(style);
+}"""
+
 # Rules of axe about colors: `PALE`, and `UNMARKED` of `test_site`, look at all pages.
 SEEN_BY_OTHERS = "color-contrast", "link-in-text-block"
 

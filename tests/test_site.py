@@ -8,7 +8,7 @@ from functools import cache
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from pages import PALE, SITE, themes
+from pages import PAINT_ALL, PALE, SITE, themes
 
 pytestmark = pytest.mark.browser  # it needs the site
 # Not 404.html, whose links start at the site's address, nor what pages embed.
@@ -31,9 +31,6 @@ MARKUP = r"""() => {
         ?? [];
 }"""
 UNFOLD = """() => {
-    const style = document.createElement("style"); // what is far from the window is laid out, too
-    style.textContent = "section { content-visibility: visible !important }";
-    document.head.append(style);
     for (const fold of document.querySelectorAll("details")) fold.open = true;
     for (const evidence of document.querySelectorAll(".evidence")) evidence.hidden = false;
 }"""
@@ -82,6 +79,7 @@ def problems(desk, page):
     yield "an error in the browser: ship what it loads: no third parties", desk.wrong
     yield "markup: look for a missing blank or fence", desk.evaluate(MARKUP)
     # What is folded or hidden must be readable, too, once it is opened.
+    desk.evaluate(PAINT_ALL)
     desk.evaluate(UNFOLD)
     yield "wider than a phone: let it wrap, shrink or scroll", desk.evaluate(WIDE)
     yield "a link that only its color tells: underline it", desk.evaluate(UNMARKED)

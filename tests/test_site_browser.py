@@ -2,7 +2,7 @@
 
 import pytest
 from card import CARD, says
-from pages import address, button, check_contrast, check_with_axe, themes
+from pages import PAINT_ALL, address, button, check_contrast, check_with_axe, themes
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -12,9 +12,10 @@ KINDS = "index", "search", "book/api", "book/claims", "book/config", "book/gloss
 KINDS += "book/questions", "book/rope_in_production", "book/teach"
 KINDS += ("notebooks/03_linearity",)
 THEME = "document.documentElement.dataset.theme"
-# Sections far from the window are laid out once the page has come (reading.js).
-LAID_OUT = """() => [...document.querySelectorAll("article > section > section")]
-    .every((section) => section.style.contentVisibility === "visible")"""
+HEIGHT = "document.documentElement.scrollHeight"
+# Once a page has come, its sections are measured one by one (reading.js).
+MEASURED = """() => [...document.querySelectorAll("article > section > section, section > dl.py")]
+    .every((e) => e.matches(":has(dl.py)") || e.style.containIntrinsicHeight)"""
 # Colored parts of code, each an element, have nothing for axe.
 FLATTEN = """() => document.querySelectorAll("pre:not(:has(a))")
     .forEach((pre) => (pre.textContent = pre.textContent))"""
@@ -33,9 +34,20 @@ def phone(visit_all):
 def test_axe_finds_nothing_on_a_page_of_each_kind(phone, name):
     """On a phone, where it also asks that what scrolls is reached by the keyboard."""
     phone.goto(address(name))
-    phone.wait_for_function(LAID_OUT)
+    phone.evaluate(PAINT_ALL)
     phone.evaluate(FLATTEN)
     check_with_axe(phone, "body")  # `test_site` looks at the contrast of all pages
+
+
+@pytest.mark.parametrize(
+    "name", ["book/api", "book/questions", "notebooks/05_rotary_and_alibi"]
+)
+def test_a_page_is_as_high_before_one_scrolls_as_after(visit, name):
+    tab = visit(address(name))
+    tab.wait_for_function(MEASURED)
+    before = tab.evaluate(HEIGHT)
+    tab.evaluate(PAINT_ALL)
+    assert tab.evaluate(HEIGHT) == pytest.approx(before, abs=2)
 
 
 def test_the_theme_is_switched_and_code_is_copied(visit):

@@ -1,6 +1,6 @@
 /* The switch between Read and Evidence, and what opens evidence that a link or a search leads to.
    Uses tools.js; python/page.js dispatches `reveal` at a cell whose check fails. */
-/* global all, attempt, begin, setStored, targetOf */
+/* global all, attempt, begin, layOutAll, setStored, targetOf */
 
 // Checks, code of drawings and boxes on the documents stand behind a switch (folds.py). Where a link
 // or the reader's last choice asks for them, layout.html shows them before the first paint. A
@@ -23,6 +23,7 @@ function switchEvidence() {
     (part) => part.getBoundingClientRect().bottom > innerHeight / 5,
   );
   const before = read?.getBoundingClientRect().top;
+  layOutAll();
   showEvidence(shown);
   if (read) scrollBy(0, read.getBoundingClientRect().top - before);
   setStored("evidence", shown ? "shown" : "hidden");

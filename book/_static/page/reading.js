@@ -1,4 +1,4 @@
-/* What scrolls: marks in the contents, sections that are laid out later, and boxes that the keyboard
+/* What scrolls: marks in the contents, sections that are measured later, and boxes that the keyboard
    reaches. Uses tools.js; python/page.js calls `watchBox` for what cells print, too. */
 /* global all, onceLoaded, targetOf, whenIdle */
 
@@ -44,42 +44,66 @@ if (contents.length) {
 }
 
 // Sections that are far away aren't laid out while the page comes (book.css), and their heights are
-// guesses. Once it has come they are laid out one by one, each in a task too short to be felt, so that
-// the scroll bar is right before a reader scrolls. Chromium holds what is read in its place when a
-// section above it grows, and that ends a scroll that is under way, such as Home's: so they wait.
+// guesses. Once it has come they are measured one by one, each in a task too short to be felt, so that
+// the scroll bar is right before a reader scrolls; they are painted when they come near. Chromium holds
+// what is read in its place when a section above it grows, and that ends a scroll that is under way,
+// such as Home's: so they wait.
 const STILL = 500; // ms
 const MOST_WAIT = 100; // ms; beside a figure that plays, a slow machine has no idle time
-const unlaid = all("article > section > section, .question");
+const sections = all("article > section > section:not(:has(dl.py)), section > dl.py");
+const unmeasured = [...sections];
+const end = document.createElement("div");
+end.style.display = "flow-root"; // the margin before it doesn't reach below it
+/** Make a section as high as what it holds, which is laid out when it is asked where it ends. */
+function measure(section) {
+  section.append(end);
+  const height = end.getBoundingClientRect().top - section.getBoundingClientRect().top;
+  end.remove();
+  section.style.containIntrinsicHeight = `auto ${height}px`;
+}
 let lastMove = -Infinity;
 const noteMove = () => (lastMove = performance.now());
 // A key or a wheel moves the page only some frames later.
 for (const kind of ["keydown", "wheel", "scroll"]) addEventListener(kind, noteMove, { passive: true });
-function layOut() {
+function measureNext() {
   if (performance.now() - lastMove < STILL) {
-    setTimeout(layOut, STILL);
+    setTimeout(measureNext, STILL);
     return;
   }
-  const section = unlaid.shift();
+  const section = unmeasured.shift();
   if (!section) return;
-  section.style.contentVisibility = "visible";
-  whenIdle(layOut, { timeout: MOST_WAIT });
+  measure(section);
+  whenIdle(measureNext, { timeout: MOST_WAIT });
 }
-onceLoaded(layOut);
+onceLoaded(measureNext);
+
+/** Lay out all sections, where their heights were measured for another width, or without the evidence. */
+function layOutAll() {
+  unmeasured.length = 0;
+  for (const section of sections) section.style.contentVisibility = "visible";
+}
+const firstWidth = innerWidth;
+addEventListener("resize", () => {
+  if (innerWidth !== firstWidth) layOutAll(); // a phone's bar changes the height alone
+});
 
 // A box that scrolls takes the keyboard's focus; one that doesn't is no stop. It fades at its right edge
 // (book.css) while anything is hidden there: a number that is cut between digits reads as another one.
-const markMore = (box) => box.classList.toggle("more", box.scrollWidth - box.clientWidth - box.scrollLeft > 1);
+const scrolls = (box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
+const hasMore = (box) => box.scrollWidth - box.clientWidth - box.scrollLeft > 1;
+const markMore = (box, more) => box.classList.toggle("more", more);
 const sizes = new ResizeObserver((changes) => {
-  for (const { target } of changes) {
-    const { scrollWidth, clientWidth, scrollHeight, clientHeight } = target;
-    if (scrollWidth > clientWidth + 1 || scrollHeight > clientHeight + 1) target.tabIndex = 0;
-    else target.removeAttribute("tabindex");
-    markMore(target);
+  // All are measured before one is changed, or each would be laid out again.
+  const measured = changes.map(({ target }) => [target, scrolls(target), hasMore(target)]);
+  for (const [box, isStop, more] of measured) {
+    if (isStop) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+    markMore(box, more);
   }
 });
 /** Do so with a box, now and whenever its size changes. */
 function watchBox(box) {
   sizes.observe(box);
-  box.addEventListener("scroll", () => markMore(box), { passive: true });
+  box.addEventListener("scroll", () => markMore(box, hasMore(box)), { passive: true });
 }
 all("article :is(pre, .picture, .pst-scrollable-table-container, div.math)").forEach(watchBox);
