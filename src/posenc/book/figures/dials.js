@@ -51,7 +51,7 @@ export function dials(svg) {
     return firstRow - radius + rows * height;
   };
   const paint = ({ hands, shares, excess }) => {
-    const reach = 0.88 * radius; // of a hand of length 1
+    const reach = 0.82 * radius; // of a hand of length 1
     const tip = ([angle, length]) => ({
       x2: round(reach * length * Math.cos(angle)),
       y2: round(-reach * length * Math.sin(angle)),
