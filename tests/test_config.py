@@ -273,6 +273,14 @@ VERDICTS = rows("""
     → (by default: head_dim): num_hidden_layers must be an integer from 1 to 10000, got null
 "model_type": "t5", "alibi": false → Scores, a bias in all 4 layers: nothing wrong
 "model_type": "mpt", "attn_config": {"alibi": false, "learned_pos_emb": false} → No encoding in all
+"model_type": "deberta-v2", "position_biased_input": false → No encoding in all 4 layers
+"model_type": "deberta-v2", "relative_attention": null → relative_attention must be true or false
+"model_type": "llama", "auto_map": {"AutoModel": "own.Model"}
+    → Not read, though it may change this: auto_map; RoPE in all 4 layers
+"auto_map": {"AutoModel": "own.Model"} → the fields suggest RoPE in all 4 layers
+"architecture": {"alibi": true} → the fields suggest RoPE in all 4 layers
+"base_model_name_or_path": "a" → this: base_model_name_or_path
+"save_interval": 9 → no contradiction
 "model_type": "lfm2", "full_attn_idxs": [9]
     → full_attn_idxs has 9, but the last of 4 layers is 3
 """)
@@ -307,6 +315,9 @@ DEFAULTS = rows("""
 "text_config": {"model_type": "llama"}, "rope_scaling": null → max_position_embeddings): nothing
 "text_config": {"model_type": "llama"}, "rope_scaling": {YARN}
     → max_position_embeddings): rope_scaling beside text_config is ignored
+"text_config": {"model_type": "llama", "rope_scaling": {YARN}}, "rope_scaling": {YARN}
+    → max_position_embeddings): the factor is 4
+"architecture": {"num_hidden_layers": 2, "alibi": true} → scores, a bias in all 2 layers
 "text_config": {"model_type": "llama"}, "model_type": 5 → model_type must be a string, got 5
 """)
 
@@ -323,7 +334,9 @@ def test_the_verdict_says_what_runs_and_what_is_wrong(plain, row):
 
 def test_a_part_for_images_is_read_like_the_text():
     part = {"layers": 4, "heads": 8, "rope": True, "intp_freq": True}
-    parts = read_config({"text_cfg": {}, "vision_cfg": part}).parts
+    config = {"text_cfg": {}, "vision_cfg": part, "audio_cfg": {"window_size": 8}}
+    parts = read_config(config | {"attn_config": {"window_size": 8}}).parts
+    assert parts.keys() == {"vision_cfg", "audio_cfg"}
     verdict = parts["vision_cfg"].verdict
     assert "may change this: vision_cfg.intp_freq;" in verdict
     assert "RoPE in some or all layers" in verdict
@@ -334,6 +347,14 @@ def test_a_file_may_leave_all_to_its_type(model_type):
     reading = read_config({"model_type": model_type})
     assert reading.layers[0].where
     assert "must be" not in reading.verdict
+
+
+@pytest.mark.parametrize(
+    "model_type", [name for name, entry in TYPES.items() if entry.note]
+)
+def test_what_code_does_besides_is_told_last(model_type):
+    config = {"model_type": model_type, "position_embeddings_type": "rotary"}
+    assert read_config(config).warnings[-1] == TYPES[model_type].note
 
 
 def test_a_mapping_nested_without_end_is_refused():

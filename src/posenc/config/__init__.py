@@ -7,6 +7,7 @@ encoding counts more, and of another type a reading says what its fields suggest
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -67,8 +68,9 @@ def read_models(whole: Fields) -> Positions:
     reading = read_model(text, text_type)
     reading.model_type = model_type or text_type or None
     for part, part_type in others:
-        if part_type in TYPES or part.says("num_hidden_layers"):
-            reading.parts[part.name] = read_model(part, part_type)
+        told = read_model(part, part_type)
+        if part_type in TYPES or part.says("num_hidden_layers") or told.warnings:
+            reading.parts[part.name] = told
     return reading
 
 
@@ -89,14 +91,21 @@ def models(whole: Fields, model_type: str) -> Iterator[tuple[Fields, str]]:
         name: Fields(value, f"{whole.path}{name}.")
         for name, value in whole.content.items()
         if isinstance(value, Mapping)
-        and str(name).endswith(tuple(WORDS["ends_of_parts"]))
+        and re.search(WORDS["named_like_parts"], str(name))
     }
     texts = [name for name in WORDS["parts_with_text"] if name in parts]
+    if whole.says("num_hidden_layers"):  # beside which a part may be no model
+        texts = [
+            name
+            for name in texts
+            if parts[name].says("num_hidden_layers") or parts[name]["model_type"]
+        ]
     if not texts:  # the fields of the text may stand beside those of other parts
         yield whole, known_type(model_type, "", "text")
     else:  # what is wrong outside is told of the text
         parts[texts[0]].problems += whole.wrong()
-        if "rope_scaling" in whole.content:
+        scaling = whole.content.get("rope_scaling")
+        if scaling not in (None, parts[texts[0]].content.get("rope_scaling")):
             parts[texts[0]].problems.append(
                 f"rope_scaling beside {texts[0]} is ignored: move it inside"
             )

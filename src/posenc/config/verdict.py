@@ -67,7 +67,8 @@ def unread_fields(*mappings: Fields) -> list[str]:
         used = fields.used & fields.spelled.keys()
         read = {spelling for name in used for spelling in SPELLINGS[name]}
         # What the code of a known type does with these changes no answer here.
-        details = WORDS["details"] if fields.entry.code else []
+        # Of another type, the verdict says anyway that its own code isn't known.
+        details = WORDS["details"] if fields.entry.code else ["auto_map"]
         for name, value in fields.content.items():
             place = f"{fields.path}{name}"
             usual = [*WORDS["plain_words"], fields.defaults.get(name)]
