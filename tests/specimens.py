@@ -137,6 +137,8 @@ add_all(
         ),
     },
 )
+RISING = checks.Convention("sin, cos", "d/2 - 1", base=1 / 500_000)
+add("table", "values: minus sign", RISING.table)
 add("table", "right: of width two", table, widths=2)
 NUMPYS = checks.Convention(base=np.float32(10_000), first=np.int64(0))
 add("table", "right: numbers of numpy", table, convention=NUMPYS)

@@ -23,7 +23,8 @@ BASES = [1e4, 5e5, 1e6, 1e5, 1e3, 1e2, 1e7, 5e6]
 # Of the entries, are enough to recognize a convention. A fault in fewer of them, such as a bad
 # column of 16, is then told beside it.
 NINE_TENTHS = 0.9
-# The likeliest conventions: of rotations, each layout and extent, upward
+# The likeliest conventions of a base: of rotations, each layout and extent, upward; of tables, each
+# layout and rule, counted from 0
 SOME = 3 * len(ROTARY_LAYOUTS)
 LOOSE = 4  # bounds: what is off by a little more has the convention, and is wrong by `values`
 
@@ -54,8 +55,8 @@ def tables() -> list[Convention]:
     """Return conventions of tables, of one base; those that differ in columns alone come first."""
     usual = [
         Convention(layout, rule, first=first)
-        for rule in RULES
         for first in (0, 1, 2)
+        for rule in RULES
         for layout in LAYOUTS
     ]
     return usual + [named for named in KNOWN.values() if not named.rotary]
@@ -168,12 +169,16 @@ class Declared:
 
     # Recognition
 
-    def likely(self, sequences: list[Result]) -> list[Convention]:
-        """Return conventions that sequences may have, usual ones first."""
+    def likely(
+        self, sequences: list[Result], most: int | None = None
+    ) -> list[Convention]:
+        """Return conventions that sequences may have, so many of each base, usual ones first."""
         # Which dimensions turn is seen at one width.
         x, out = sequences[-1].x, sequences[-1].out
         of_kind = rotations(x, out, self.pairs) if self.turns else tables()
-        return [replace(one, base=base) for base in self.bases for one in of_kind]
+        return [
+            replace(one, base=base) for base in self.bases for one in of_kind[:most]
+        ]
 
     def share(self, convention: Convention, sequences: list[Result]) -> float:
         """Return which share of the entries it gives, at the width with the fewest.
@@ -196,10 +201,11 @@ class Declared:
 
     def nearest(self, sequences: list[Result], usual: list[Result]) -> Convention:
         """Return the one beside which a fault gives all usual results, or that gives most."""
-        some = self.likely(sequences)[:SOME]
-        for one in some + [replace(some[0], base=base) for base in self.bases]:
+        likeliest = self.likely(sequences, SOME)
+        for one in likeliest:
             if causes.causes(known(self.kind), self.trials(one, usual)):
                 return one
+        some = likeliest[:SOME]
         for one in some:
             if causes.measured_causes(self.trials(one, usual)):
                 return one
