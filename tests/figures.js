@@ -10,7 +10,8 @@
 
 /**
  * What a figure shows in a state, as JSON: values, the hands of clocks (how far up they reach, and
- * to the right), the pixels of maps by the key of their values, and colors that CSS doesn't know.
+ * to the right), the pixels of maps by the key of their values, colors that CSS doesn't know, and what
+ * reaches above or below its picture.
  */
 function shown({ figure, shadowRoot: root }, state) {
     figure.update(state);
@@ -27,11 +28,17 @@ function shown({ figure, shadowRoot: root }, state) {
     });
     const colors = ["fill", "stroke"].flatMap((name) =>
         all(`[${name}]`, (shape) => shape.getAttribute(name)));
+    const cut = all("svg :is(rect, circle, text)", (shape) => {
+        const [own, around] = [shape, shape.ownerSVGElement].map((box) => box.getBoundingClientRect());
+        const isOut = own.height && (own.top < around.top - 1 || own.bottom > around.bottom + 1);
+        return isOut && shape.outerHTML;
+    });
     return JSON.stringify({
         state: figure.state,
         values: Object.fromEntries(values),
         hands,
         pixels: Object.fromEntries(pixels),
+        cut: cut.filter(Boolean),
         unknownColors: colors.filter((color) => !CSS.supports("fill", color)),
     });
 }

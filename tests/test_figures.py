@@ -94,7 +94,7 @@ def test_what_is_seen_is_what_python_computes(show, name):
             shares = np.array(seen["values"][key]) / (2 * limit) + 0.5
             colors = mpl.colormaps[plots.DIVERGING](shares, bytes=True)
             assert pixels == colors.ravel().tolist(), key
-        assert seen["unknownColors"] == []
+        assert seen["unknownColors"] == seen["cut"] == []
 
 
 @pytest.mark.parametrize("figure", stills.by_file().values(), ids=repr)

@@ -82,9 +82,11 @@ function layOutAll() {
   unmeasured.length = 0;
   for (const section of sections) section.style.contentVisibility = "visible";
 }
-const firstWidth = innerWidth;
-addEventListener("resize", () => {
-  if (innerWidth !== firstWidth) layOutAll(); // a phone's bar changes the height alone
+onceLoaded(() => {
+  const width = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth !== width) layOutAll(); // a phone's bar changes the height alone
+  });
 });
 
 // A box that scrolls takes the keyboard's focus; one that doesn't is no stop. It fades at its right edge

@@ -12,7 +12,6 @@ const BACK = 3;
 const STEPS_APART = 3;
 const BARS = 130; // the height of the bars, with
 const UNDER = 24; // what is written below them
-const HIGHEST = 0.5; // the weight of a bar of full height: training ends just below it
 const LAST_STEP = FIELDS.learning.step.max;
 // By the width and base of the model that was filmed, in chapter 3.
 const TARGETS = [0, 1, 2, 3].map((pair) => -BACK * omega(pair, 32, 10_000));
@@ -48,7 +47,7 @@ function weightBars(weights, left, width, top) {
   const tall = BARS - UNDER - 20; // a number stands on the highest bar
   return weights.flatMap((weight, back) => {
     const x = left + (weights.length - 1 - back) * step; // a text runs from left to right
-    const size = round((weight / HIGHEST) * tall);
+    const size = round(weight * tall);
     return [
       shape("rect", {
         x: x + 3,
