@@ -469,7 +469,7 @@ add_all(
     {
         "right: words": words,
         "right: NaN at padding": lambda mask: np.where(mask, words(mask), np.nan),
-        "values: it gives [0. 0. 2. 3. 4.] for [0 0 0 1 2]": as_roberta,
+        "values: it gives [0 0 2 3 4] for [0 0 0 1 2]": as_roberta,
         "values: shape (5, 2) for (2, 5)": lambda mask: words(mask).T,
     },
     expected="left padding",
@@ -478,18 +478,32 @@ add_all(
     "positions",
     {
         "right: as RoBERTa": as_roberta,
-        "values: it gives [0. 0. 0. 1. 2.] for": lambda mask: words(mask).clip(0),
+        "values: it gives [0 0 0 1 2] for": lambda mask: words(mask).clip(0),
         "values: row 0, column 0": lambda mask: mask * as_roberta(mask),
     },
     expected="left padding",
     right=as_roberta,
+)
+
+
+def of_samples(segments):
+    """Restart in each sample of eight tokens, too."""
+    same = segments[:, :, None] == segments[:, None]
+    return same.tril().sum(-1).sub(1) % 8
+
+
+add(
+    "positions",
+    "values: column 13: 0 for 8; it gives [4 5 6 7 0 1 2 3 4] for [4 5 6 7 8 9",
+    of_samples,
+    expected="packing",
 )
 add_all(
     "positions",
     {
         "right: grid": grid,
         "values: it gives [0.25 0.25": lambda sizes: grid(sizes) + 1 / 4,
-        "values: axis 1, patch 1: 1 for 0; it gives [0. 1. 2. 0. 1. 2.": (
+        "values: axis 1, patch 1: 1 for 0; it gives [0 1 2 0 1 2]": (
             lambda sizes: grid(sizes[[0, 2, 1]])[[0, 2, 1]]
         ),
     },

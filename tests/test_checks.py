@@ -136,7 +136,20 @@ BAD = {  # options of a check, by what is said of them
     "widths must be one that": {"frequencies": [1, 0.1], "widths": [4, 6]},
     r"must have shape .* got \(0,\)": {"frequencies": []},
     "expected, unless a function, must be": {"kind": "bias", "expected": np.eye(3)},
-    r"a bias of shape \(24,\) for \(24, 24\)": {"kind": "bias", "expected": np.ones},
+    r"expected= or right= can.t be used: a bias of shape \(24,\) for": {
+        "kind": "bias",
+        "expected": np.ones,
+    },
+    r"expected= or right= can.t be used: shape \(3, 2\) for \(3, 24\)": {
+        "kind": "positions",
+        "expected": "images",
+        "right": lambda sizes: np.ones((3, 2)),
+    },
+    r"expected= or right= can.t be used: .*no_frames": {
+        "kind": "positions",
+        "expected": "images",
+        "right": lambda sizes: sizes.no_frames,
+    },
 }
 
 

@@ -74,7 +74,12 @@ def check(
     check_choice("kind", kind, SUBJECTS)
     # Arguments are checked before anything is called.
     chosen, probe = choose(kind, laws), SUBJECTS[kind](subject, **options)
-    probe.prepare()
+    try:
+        probe.prepare()
+    except (Broken, Raised) as error:
+        raise ValueError(
+            f"the function passed as expected= or right= can't be used: {error}"
+        ) from error
     rows = tuple(judge_all(probe, chosen))
     convention, about = None, ""
     # What failed in a law would fail again here.

@@ -11,28 +11,20 @@ from posenc.checks.trials import Broken, Subject, Trial, Trials, floats, user
 from posenc.conventions import UNIT, Floats
 
 COUNT = (
-    "count each text alone, without its padding, and each axis, from the right number; if it is "
-    "meant, pass a function as right="
+    "count each text alone, to its end, without its padding, and each axis, from the right number; "
+    "if it is meant, pass a function as right="
 )
 # By what is expected: what is given, and the right ids
-COLUMN = np.arange(5)
-AFTER_PADDING = COLUMN - [[2], [0]]
+AFTER_PADDING = np.arange(5) - [[2], [0]]
 MASK = AFTER_PADDING >= 0
-SEGMENTS = np.array(  # which text of its row a token is of
-    [
-        [0, 0, 0, 1, 2],
-        [0, 1, 1, 1, 1],
-    ]
-)
-BEGINS = np.array(  # of its text
-    [
-        [0, 0, 0, 3, 4],
-        [0, 1, 1, 1, 1],
-    ]
-)
+# Of each text in a row; one is longer than what may be taken for the longest, such as a sample.
+LENGTHS = ([3, 1, 1, 300], [1, 4, 300])
 BUILT = {
     "left padding": (MASK, AFTER_PADDING * MASK),
-    "packing": (SEGMENTS, COLUMN - BEGINS),
+    "packing": (
+        np.array([np.repeat(range(len(row)), row) for row in LENGTHS]),
+        np.array([np.concatenate([np.arange(n) for n in row]) for row in LENGTHS]),
+    ),
     # How many frames, rows and columns there are
     "images": (np.array([2, 3, 4]), np.indices((2, 3, 4)).reshape(3, -1)),
 }
@@ -73,11 +65,18 @@ class Builder(Subject):
         return np.where(MASK, ids, 0) if unread else ids
 
     def explain(self, trials: list[Trial]) -> str:
-        """Return the ids of the first text, or axis, that is wrong, and the right ones."""
+        """Return ids of the first text, or axis, that is wrong, and the right ones."""
         (trial,) = trials
-        row = trial.failing.argmax()
-        ids = f"it gives {trial.given[row]} for {trial.meant[row]}; {COUNT}"
-        return ids.replace("\n", "")  # which numpy breaks
+        row, column = np.argwhere(trial.ratio > 1)[0]
+        # The first wrong one, and some beside it
+        part = slice(max(column - 4, 0), column + 5)
+        given, meant = (listed(ids[row, part]) for ids in (trial.given, trial.meant))
+        return f"it gives {given} for {meant}; {COUNT}"
+
+
+def listed(ids: Floats) -> str:
+    """Return ids as text, whole numbers without a point."""
+    return f"[{' '.join(f'{number:.10g}' for number in ids)}]"
 
 
 def values(builder: Builder) -> Trials:
