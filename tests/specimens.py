@@ -139,7 +139,10 @@ add_all(
 )
 RISING = checks.Convention("sin, cos", "d/2 - 1", base=1 / 500_000)
 add("table", "values: minus sign", RISING.table)
+# Its frequencies are seen but for whole turns.
+add("table", "values: no known fault", RISING.table, convention="tensor2tensor")
 add("table", "right: of width two", table, widths=2)
+add("table", "values: nothing turns", lambda n, d: [[0, 1]] * n, widths=2)
 NUMPYS = checks.Convention(base=np.float32(10_000), first=np.int64(0))
 add("table", "right: numbers of numpy", table, convention=NUMPYS)
 add("table", "values: pairs [0 1] turn by", slightly_faster, convention="paper")

@@ -153,6 +153,11 @@ def laid_out(call: EncodingCall) -> Floats:
 
 # What is known
 
+NOTHING_TURNS = Fault(
+    "nothing turns",
+    "x comes back, or rows of position 0; use the positions, and keep what is made of them",
+    lambda call: call.encode(0 * call.angles),
+)
 ITSELF = (
     "if it counts by itself, test what it can do: "
     "laws=['shape', 'repeat', 'values', 'batch', 'masked', 'gradient']"
@@ -261,12 +266,7 @@ FAULTS = [
             ("product", PRODUCT, ["positions", "frequencies", "angles"], "A", ANY),
         )
     ),
-    Fault(
-        "nothing turns",
-        "x comes back; keep what is turned, at positions that aren't all 0",
-        lambda call: call.encode(0 * call.angles),
-        kinds=ROTARY,
-    ),
+    NOTHING_TURNS,
     Fault(
         "sum thrown away",
         "assign it, `x = x + pe`",
