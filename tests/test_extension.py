@@ -4,7 +4,7 @@ import re
 
 import pytest
 import stacking
-from sphinx_posenc import metadata, theme
+from sphinx_posenc import metadata, rendering, theme
 
 
 def test_the_page_of_no_address_works_at_any_depth():
@@ -72,3 +72,31 @@ def test_pages_and_pictures_have_what_they_need(site):
 def test_what_is_printed_wraps_unless_it_stands_in_columns(printed, wraps):
     output = '<div class="output stream x"><div class="highlight"><pre><span></span>'
     assert ("prose" in theme.adapted(f"{output}{printed}</pre>")) == wraps
+
+
+# None: as KaTeX draws it.
+FORMULAS = {
+    "x^2": "<i>x</i><sup>2</sup>",
+    r"d_\text{model}": "<i>d</i><sub>model</sub>",
+    "i + 1 = k": "<i>i</i> + 1 = <i>k</i>",
+    r"\log 10{,}000": "log\u200910,000",
+    r"x_{i,\,j}": "<i>x</i><sub><i>i</i>,\u2009<i>j</i></sub>",
+    "a~b": "<i>a</i>\u00a0<i>b</i>",
+    r"a,\ b": "<i>a</i>,\u00a0\u2009<i>b</i>",
+    "x'": None,
+    "x_2^3": None,
+    r"a\quad b": None,
+    r"a\!b": None,
+    r"a\phantom{b}c": None,
+    r"\textcolor{red}{x}": None,
+    r"\pmb{x}": None,
+    r"\mathbf{x}": None,
+    r"{\scriptsize x}y": None,
+}
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_a_formula_is_text_only_where_that_looks_the_same(formula):
+    html = rendering.render(formula, display=False)
+    text = re.sub('.*<span class="[^"]*plain"[^>]*>|</span>', "", html)
+    assert (None if "katex-html" in html else text) == FORMULAS[formula]

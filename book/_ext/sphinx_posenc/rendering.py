@@ -21,46 +21,54 @@ from pygments.token import Name, Punctuation, Text, Whitespace
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
-# What KaTeX writes for formulas of letters and indices, and the text that looks the same. All
-# rules are applied, in this order, until none matches: spaces before styles are dropped, styles
-# before classes match, and a part once those in it are text. A formula with a <span> left, as of a
-# fraction, or of an index and an exponent of one letter, stays as KaTeX drew it.
-INSIDE = "((?:[^<]|</?i>|</?su[bp]>)*)"
-# What follows x in x^2, but not in x', whose prime would look other than KaTeX's.
-RAISED = (
-    '<span class="msupsub"><span class="vlist-t"><span class="vlist-r"><span class="vlist">'
-    f'<span><span class="pstrut"></span>(?!′){INSIDE}</span></span></span></span></span>'
-)
-# What follows x in x_2
-LOWERED = (
-    '<span class="msupsub"><span class="vlist-t vlist-t2"><span class="vlist-r">'
-    f'<span class="vlist"><span><span class="pstrut"></span>(?!′){INSIDE}</span></span>'
-    '<span class="vlist-s">\u200b</span></span><span class="vlist-r"><span class="vlist">'
-    "<span></span></span></span></span></span>"
-)
-SIMPLE = (
-    "base|enclosing|m(?:bin|close|inner|op|open|ord|punct|rel)|math(?:normal|rm)|mtight"
-    "|reset-size6|size3|sizing|text|textrm"
+# What KaTeX writes for formulas of letters and indices, and the text that looks the same: # is a
+# number, … is what a part holds once it is text. All rules are applied until none matches; each
+# takes a whole part, so that their order is of no account. A formula with anything else in it (a
+# color, a wide space, a fraction) has a <span> left, and stays as KaTeX drew it. To allow more, add
+# a rule here, and a row to FORMULAS in test_extension.py.
+CLASSES = "base|m(?:bin|close|inner|op|open|ord|punct|rel)|mathrm|mtight|text|textrm"
+# What slanted letters keep from the next one
+MARGIN = '(?: style="margin-right:#em;")?'
+SPACE = '<span class="mspace" style="margin-right:{}em;"></span>'
+# A prime would look other than KaTeX's.
+INDEX = (
+    '<span class="vlist" style="height:#em;">'
+    '<span style="top:#em;(?:margin-left:#em;)?margin-right:0.05em;">'
+    '<span class="pstrut" style="height:#em;"></span>'
+    '<span class="sizing reset-size6 size3 mtight">(?!′)…</span></span></span>'
 )
 AS_TEXT = {
-    # <span class="mspace" style="margin-right:0.1667em;"></span>, to a thin space
-    r'<span class="mspace[^"]*" style="margin-right:0.1\d*em;"></span>': "\u2009",
-    # <span class="mspace" style="margin-right:0.2778em;"></span>, to a space
-    r'<span class="mspace[^"]*" style="margin-right:\d[^"]*"></span>': " ",
-    # <span class="mord" style="color:red;">, to <span class="mord">
-    ' style="[^"]*"': "",
-    # <span class="strut"></span>, to nothing
-    '<span class="(?:strut|mspace[^"]*)">[^<]*</span>': "",
-    # lo<span>g</span>, to log
-    "<span>([^<]+)</span>": r"\1",
-    # <span class="mord mathnormal">x</span>, to <i>x</i>
-    '<span class="mord mathnormal(?: mtight)?">([^<]*)</span>': r"<i>\1</i>",
-    # <span class="mord mtight">2</span>, to 2
-    f'<span class="(?:(?:{SIMPLE}) ?)+">{INSIDE}</span>': r"\1",
-    # See `render`
-    RAISED: r"<sup>\1</sup>",
-    LOWERED: r"<sub>\1</sub>",
+    # In f\,x, and after a comma; and in an index
+    SPACE.format("0.1667"): "\u2009",
+    '<span class="mspace mtight" style="margin-right:0.1952em;"></span>': "\u2009",
+    # Around a plus
+    SPACE.format("0.2222"): " ",
+    # Around an equals sign
+    SPACE.format("0.2778"): " ",
+    # In a~b, or a\ b
+    '<span class="mspace(?: nobreak)?">\u00a0</span>': "\u00a0",
+    # How high a line is
+    '<span class="strut" style="height:#em;(?:vertical-align:#em;)?"></span>': "",
+    # x
+    f'<span class="mord mathnormal(?: mtight)?"{MARGIN}>…</span>': r"<i>\1</i>",
+    # The g of log
+    f'<span(?: class="mtight")?{MARGIN}>([^<]+)</span>': r"\1",
+    # 2, +, (, log, and parts that hold others
+    f'<span class="(?:{CLASSES})(?: (?:{CLASSES}))*"{MARGIN}>…</span>': r"\1",
+    # The index of x^2
+    f'<span class="msupsub"><span class="vlist-t"><span class="vlist-r">{INDEX}'
+    "</span></span></span>": r"<sup>\1</sup>",
+    # The index of x_2
+    '<span class="msupsub"><span class="vlist-t vlist-t2"><span class="vlist-r">'
+    f'{INDEX}<span class="vlist-s">\u200b</span></span><span class="vlist-r">'
+    '<span class="vlist" style="height:#em;"><span></span></span>'
+    "</span></span></span>": r"<sub>\1</sub>",
 }
+TEXT = "((?:[^<]|</?i>|</?su[bp]>)*)"
+RULES = [
+    (pattern.replace("#", r"-?[\d.]+").replace("…", TEXT), text)
+    for pattern, text in AS_TEXT.items()
+]
 PLAIN = {Name, Name.Namespace, Punctuation, Whitespace}  # tokens without a color
 
 logger = logging.getLogger(__name__)
@@ -124,7 +132,7 @@ def as_text(drawn):
     before = ""
     while drawn != before:
         before = drawn
-        for pattern, text in AS_TEXT.items():
+        for pattern, text in RULES:
             drawn = re.sub(pattern, text, drawn)
     return drawn
 
