@@ -397,6 +397,11 @@ def last_row(seq_len):
     return alibi_bias(12, seq_len)[None, :, -1:]
 
 
+def run_over(n):
+    """Return offsets of which later keys' are those of the next query, from the far end."""
+    return offsets(n) - (n + 1) * (offsets(n) > 0)
+
+
 HEADS = np.arange(1.0, 13)[:, None, None]
 add_all(
     "bias",
@@ -417,6 +422,9 @@ add_all(
         "values: it is 1, 1, 1, 1, 1, 1, 1, 1, 0.002762": (
             lambda n: 2.0**-HEADS * -abs(offsets(n))
         ),
+        "values: slopes are [0.62996052 0.39685026": (
+            lambda n: 2.0 ** (-8 * HEADS / 12) * -abs(offsets(n))
+        ),
         "values: later keys' sign": lambda n: 0.25 * offsets(n),
         "values: it is 0 times": lambda n: -0.0 * offsets(n),
     },
@@ -436,7 +444,15 @@ add_all(
     {
         "right: T5": buckets,
         "values: no known fault": lambda n: buckets(n) + (abs(offsets(n)) > 128),
-        "values: 1, 1 times the transpose of": (lambda n: buckets(n).swapaxes(1, 2)),
+        "values: where key - query is [ 1 -1  2 -2  3 -3], it is what it is compared "
+        "with where that is [-1  1 -2  2 -3  3]": lambda n: buckets(n).swapaxes(1, 2),
+        "values: where that is [300 300 300 300 300 300] (300 stands for 0)": (
+            lambda n: buckets(n) * (abs(offsets(n)) < 9)
+        ),
+        # The shift of Transformer-XL runs into the next row.
+        "values: where that is [300 -91 -91 -91 -91 -91] (300 stands": lambda n: (
+            np.where(offsets(n) == 1, 0, LEARNED[:, t5_buckets(run_over(n))])
+        ),
     },
     expected=buckets,
 )
@@ -501,6 +517,12 @@ add(
     of_samples,
     expected="packing",
 )
+add(
+    "positions",
+    "values: [3 4 5 5 5] more than right, and [0 0 0 0 0] more than their number",
+    lambda segments: np.indices(segments.shape)[1],
+    expected="packing",
+)
 add_all(
     "positions",
     {
@@ -550,6 +572,13 @@ def one_score(tokens, cache):
     return scores[..., :1], cache
 
 
+def by_calls(tokens, cache):
+    """Begin two later in each call, as if two heads were counted, not its tokens."""
+    calls, old = cache or (0, None)
+    scores, new = DECODER.step(tokens, old, counted(tokens, 2 * calls))
+    return scores, (calls + 1, new)
+
+
 ABSOLUTE = tiny.Decoder(DECODER.weights, rotary=False)
 OFF_BY_ONE = counting_up(lambda n, more: n + (n > 0))
 DROPOUT = np.random.default_rng(0)
@@ -583,10 +612,14 @@ add_all(
         "right: absolute": ABSOLUTE,
         "right: one score": Pair(lambda t: full(t)[..., :1], one_score),
         "causal: later words are seen": AHEAD,
-        "steps: only if `full` has an argument": AHEAD,
+        "steps: if `full` has no argument `positions`, give it one": AHEAD,
         "steps: no known fault": Pair(full, slightly_off),
         "steps: calls begin one late": OFF_BY_ONE,
         "steps: the new cache": Pair(full, lambda t, cache: full(t)),
         "chunks: calls begin at twice as many": counting_up(lambda n, more: 2 * n),
+        "chunks: calls begin 2 behind each other": Pair(full, by_calls),
+        "chunks: calls begin so that they end with the text": counting_up(
+            lambda n, more: 24 - more if more > 1 else n
+        ),
     },
 )

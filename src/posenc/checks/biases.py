@@ -1,7 +1,8 @@
 """Biases of scores, such as ALiBi's: how they are called, asked, and explained.
 
 `Bias.square` calls the code, and returns (heads, query, key) whatever shape it has; each law
-compares two of these, or two parts of one.
+compares two of these, or two parts of one. A cause is the right bias with one thing changed, which
+is measured in each trial that fails; `Bias.changes` has them in the order that they are tried.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ from typing import Any
 import numpy as np
 
 from posenc._validate import check_choice
-from posenc.attention import alibi_bias
+from posenc.attention import alibi_bias, alibi_slopes
 from posenc.checks.trials import (
-    NEAR,
     Raised,
     Skip,
     Subject,
+    Told,
     Trial,
     Trials,
     WrongShape,
     floats,
+    told,
     user,
 )
 from posenc.conventions import UNIT, Floats
@@ -91,30 +93,67 @@ class Bias(Subject):
         return Trial(words, given, meant, bound, ("head", "query", "key"))
 
     def explain(self, trials: list[Trial]) -> str:
-        """Return what the whole bias is a multiple of, head by head, or "".
+        """Return which changes of the right bias give the trials that fail, or ""."""
+        longest = trials[-1].meant
+        texts = [
+            next(told(trial, self.changes(trial, longest)), "")
+            for trial in trials
+            if trial.worst > 1
+        ]
+        return "; ".join(dict.fromkeys(texts)) if all(texts) else ""
+
+    def changes(self, trial: Trial, longest: Floats) -> Told:
+        """Multiply the right bias, head by head, or else take the values of other offsets.
 
         Beside ALiBi's for two heads, a bonus is -1, -1 times that, and slopes of 1/2 and 1/4, for
         1/16 and 1/256, are 8, 64 times that.
         """
-        failing = next(trial for trial in trials if trial.worst > 1)
-        given, right = failing.given, failing.meant
-        bases = {
+        given, right = trial.given, trial.meant
+        for name, base in {
             "what it is compared with": right,
-            "what it is compared with, but later keys' sign": np.tril(right)
-            - np.triu(right, 1),
-            "the transpose of what it is compared with": right.swapaxes(1, 2),
-        }
-        for name, base in bases.items():
+            "what it is compared with, but later keys' sign": 2 * np.tril(right)
+            - right,
+        }.items():
             # The multiple that comes nearest, Σ given·base / Σ base² (heads,); of zeros, any does.
             size = np.maximum((base * base).sum(axis=(1, 2)), 1e-300)
             times = (given * base).sum(axis=(1, 2)) / size
-            off = np.abs(given - times[:, None, None] * base).max()
-            if off <= NEAR * np.abs(given).max():
-                listed = ", ".join(f"{multiple:.4g}" for multiple in times)
-                slopes = ALIBI if self.expected == "alibi" else ""
-                cure = f"mind sign and scale{slopes}; {MASKED}"
-                return f"head by head, it is {listed} times {name}; {cure}"
-        return ""
+            numbers = ", ".join(f"{multiple:.4g}" for multiple in times)
+            slopes = times * alibi_slopes(len(times))
+            alibi = f", slopes are {slopes[:5]}{ALIBI}"
+            cure = f"mind sign and scale{alibi if self.expected == 'alibi' else ''}; {MASKED}"
+            text = f"head by head, it is {numbers} times {name}; {cure}"
+            yield text, times[:, None, None] * base
+        yield other_offsets(trial, longest)
+
+
+def other_offsets(trial: Trial, longest: Floats) -> tuple[str, Floats]:
+    """Find the offset, key - query, whose right values stand at each other.
+
+    The longest right bias has the most offsets; a number beyond them stands for 0.
+    """
+    beyond = len(longest[0])
+    sources = np.r_[:beyond, 1 - beyond : 0, beyond]
+    right = np.pad(by_offset(longest), ((0, 1), (0, 0)))
+    found = np.array(
+        [
+            # If several offsets have the same values, the nearest to 0 is told.
+            (np.abs(right - entry).max(axis=1) + 1e-9 * np.abs(sources)).argmin()
+            for entry in by_offset(trial.given)
+        ]
+    )
+    query, key = np.indices(trial.given.shape[1:])
+    offsets: Any = key - query
+    wrong = np.array(sorted({*offsets[trial.ratio.max(axis=0) > 1]}, key=abs))
+    return (
+        f"{trial.words}: where key - query is {wrong[:6]}, it is what it is compared with where "
+        f"that is {sources[found[wrong]][:6]} ({beyond} stands for 0); {MASKED}",
+        np.moveaxis(right[found[offsets]], 2, 0),
+    )
+
+
+def by_offset(bias: Floats) -> Floats:
+    """Return the values of each offset, (offsets, heads): those of -1 are at -1, the end."""
+    return np.hstack([bias[:, 0], bias[:, :0:-1, 0]]).T
 
 
 def shape(bias: Bias) -> None:

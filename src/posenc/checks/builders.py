@@ -70,8 +70,13 @@ class Builder(Subject):
         row, column = np.argwhere(trial.ratio > 1)[0]
         # The first wrong one, and some beside it
         part = slice(max(column - 4, 0), column + 5)
-        given, meant = (listed(ids[row, part]) for ids in (trial.given, trial.meant))
-        return f"it gives {given} for {meant}; {COUNT}"
+        given, meant = trial.given[row], trial.meant[row]
+        wrong = np.flatnonzero(trial.ratio[row] > 1)[:5]
+        return (
+            f"it gives {listed(given[part])} for {listed(meant[part])}; the first wrong ones are "
+            f"{listed((given - meant)[wrong])} more than right, and {listed(given[wrong] - wrong)} "
+            f"more than their number in the row; {COUNT}"
+        )
 
 
 def listed(ids: Floats) -> str:

@@ -21,11 +21,12 @@ from posenc.checks.trials import (
     Raised,
     Skip,
     Subject,
+    Told,
     Trial,
     Trials,
     argument,
     floats,
-    tolerance,
+    told,
     user,
 )
 from posenc.conventions import UNIT, Floats
@@ -42,8 +43,8 @@ CACHED = (
     "(exhibit B: notebooks/16_batches_and_caches.html#exhibit-b)"
 )
 OF_A_CACHE = (
-    f"{NO_CAUSE}; count a query, in a bias, too, from the cache's length; which positions calls "
-    "take is told only if `full` has an argument `positions`"
+    f"{NO_CAUSE}; count a query, in a bias, too, from the cache's length; if `full` has no "
+    "argument `positions`, give it one, so that other positions are tried"
 )
 
 
@@ -165,21 +166,14 @@ class Decoder(Subject):
         trial = next(trial for trial in trials if trial.worst > 1)
         text, ends = trial.call
         wrong = other_begins(text, ends) if ends else ignored(text)
-        causes = [
-            sentence
-            for sentence, name, other in wrong
-            if argument(self.subject, [name]) and self.gives(trial, {name: other})
-        ]
-        return "; or ".join(causes)
+        return "; or ".join(told(trial, self.misread(text, wrong)))
 
-    def gives(self, trial: Trial, changed: dict[str, Any]) -> bool:
-        """Whether a text, read whole with another argument, scores what was measured."""
-        text, _ = trial.call
-        scores: Any = np.nan
-        with suppress(Broken, Raised, Skip):
-            scores = self.whole(text.tokens, **text.arguments | changed)
-        off = np.abs(text.masked(scores) - trial.given)
-        return bool((off <= tolerance([trial]) + trial.bounds).all())
+    def misread(self, text: Text, wrong: Wrong) -> Told:
+        """Read a text whole with each wrong argument that the code takes."""
+        for sentence, name, other in wrong:
+            with suppress(Broken, Raised, Skip):
+                scores = self.whole(text.tokens, **text.arguments | {name: other})
+                yield sentence, text.masked(scores)
 
 
 Wrong = Iterator[tuple[str, str, Any]]  # sentences, and arguments by name
@@ -210,17 +204,30 @@ def other_begins(text: Text, ends: Sequence[int]) -> Wrong:
     For example, if calls of 2 tokens begin at 0 each, positions [0, 1, 0, 1] give their scores.
     """
     number = np.arange(text.tokens.shape[1])
-    # Of each token: where its call begins
-    before = np.repeat([0, *ends], np.diff([0, *ends, len(number)]))
-    begins = {
-        "at 0": 0,
-        "behind the padding, in all texts alike": before,
-        "one late": before + 1,
-        "at twice as many": 2 * before,
-    }
+    sizes = np.diff([0, *ends, len(number)])
+    # Of each token: how many its call has, and how many tokens and calls came before that
+    size, before, calls = np.repeat(
+        [sizes, [0, *ends], range(len(sizes))], sizes, axis=1
+    )
+    later = before > 0
+    others = (
+        ("at 0", later, 0),
+        ("behind the padding, in all texts alike", later, before),
+        ("one late", later, before + 1),
+        ("at twice as many", later, 2 * before),
+        (
+            "so that they end with the text, if they are longer than 1",
+            size > 1,
+            len(number) - size,
+        ),
+        *(
+            (f"{n} behind each other, however long they are", later, n * calls)
+            for n in range(1, 9)
+        ),
+    )
     right = text.arguments["positions"]
-    for words, begin in begins.items():
-        positions = np.where(before, begin + number - before, right)
+    for words, changed, begin in others:
+        positions = np.where(changed, begin + number - before, right)
         if (positions != right).any():
             yield f"calls begin {words}; {CACHED}", "positions", positions
 

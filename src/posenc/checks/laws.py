@@ -170,8 +170,8 @@ LAWS = (
         BIAS,
         "the bias is the expected one, by default ALiBi's",
         "4u|b|: a slope, a product, twice",
-        f"{NO_CAUSE}; if it is meant, pass expected=, a function that returns the right one, "
-        "or None",
+        f"{NO_CAUSE}; {biases.MASKED}, under which a constant of a row makes no difference; if it "
+        "is meant, pass expected=, a function that returns the right one, or None",
     ),
     Law(
         biases.offset,

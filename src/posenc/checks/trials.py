@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,6 +118,17 @@ def tolerance(trials: list[Trial]) -> float:
     """Return how far a fault may be off: a tenth of what it is to explain, at most 1e-4."""
     apart = max(np.abs(trial.given - trial.meant).max() for trial in trials)
     return min(NEAR, float(apart) / 10)
+
+
+Told = Iterator[tuple[str, Floats]]  # what is told of a mistake, and what it makes
+
+
+def told(trial: Trial, mistakes: Told) -> Iterator[str]:
+    """Yield what is told of those that make what was measured, but for rounding."""
+    near = tolerance([trial]) + trial.bounds
+    for text, made in mistakes:
+        if (np.abs(made - trial.given) <= near).all():
+            yield text
 
 
 # Subjects
