@@ -418,7 +418,9 @@ add_all(
         "values: a bias of shape (300, 4, 300)": (
             lambda n: alibi_bias(4, n).swapaxes(0, n // 300)
         ),
-        "values: if it is meant, pass expected=": lambda n: alibi_bias(1, n) - 2**-8,
+        "values: a constant is added to each row": lambda n: alibi_bias(1, n) - 2**-8,
+        "values: only the key counts; if a mask": lambda n: 0.0 * offsets(n) + range(n),
+        "values: each row is a constant": lambda n: 1.0 * np.indices((n, n))[0],
         "values: it is 1, 1, 1, 1, 1, 1, 1, 1, 0.002762": (
             lambda n: 2.0**-HEADS * -abs(offsets(n))
         ),

@@ -94,16 +94,15 @@ class Bias(Subject):
 
     def explain(self, trials: list[Trial]) -> str:
         """Return which changes of the right bias give the trials that fail, or ""."""
-        longest = trials[-1].meant
         texts = [
-            next(told(trial, self.changes(trial, longest)), "")
+            next(told(trial, self.changes(trial, trials[-1].meant)), "")
             for trial in trials
             if trial.worst > 1
         ]
         return "; ".join(dict.fromkeys(texts)) if all(texts) else ""
 
     def changes(self, trial: Trial, longest: Floats) -> Told:
-        """Multiply the right bias, head by head, or else take the values of other offsets.
+        """Multiply the right bias, head by head; change rows; take the values of other offsets.
 
         Beside ALiBi's for two heads, a bonus is -1, -1 times that, and slopes of 1/2 and 1/4, for
         1/16 and 1/256, are 8, 64 times that.
@@ -120,9 +119,17 @@ class Bias(Subject):
             numbers = ", ".join(f"{multiple:.4g}" for multiple in times)
             slopes = times * alibi_slopes(len(times))
             alibi = f", slopes are {slopes[:5]}{ALIBI}"
-            cure = f"mind sign and scale{alibi if self.expected == 'alibi' else ''}; {MASKED}"
-            text = f"head by head, it is {numbers} times {name}; {cure}"
+            text = (
+                f"head by head, it is {numbers} times {name}; mind sign and scale"
+                f"{alibi if self.expected == 'alibi' else ''}; {MASKED}"
+            )
             yield text, times[:, None, None] * base
+        yield f"all rows are the same: only the key counts; {MASKED}", given[:, :1]
+        yield "each row is a constant, which a softmax forgets", given[..., :1]
+        yield (
+            f"a constant is added to each row, which a softmax forgets; {MASKED}",
+            right + (given - right)[..., :1],
+        )
         yield other_offsets(trial, longest)
 
 
@@ -167,8 +174,7 @@ def values(bias: Bias) -> Trials:
         raise Skip("nothing is expected")
     given = bias.square()
     # The slopes depend on the number of heads, which the code tells.
-    alibi = partial(alibi_bias, len(given))
-    make = bias.expected if callable(bias.expected) else alibi
+    make = bias.expected if callable(bias.expected) else partial(alibi_bias, len(given))
     yield bias.trial("all entries", given, bias.square(make=make))
     try:
         long, meant = bias.square(LONG), bias.square(LONG, make)

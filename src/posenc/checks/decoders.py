@@ -209,19 +209,19 @@ def other_begins(text: Text, ends: Sequence[int]) -> Wrong:
     size, before, calls = np.repeat(
         [sizes, [0, *ends], range(len(sizes))], sizes, axis=1
     )
-    later = before > 0
+    # Where it is not 0, a call begins elsewhere: in later calls, or in those of several tokens.
     others = (
-        ("at 0", later, 0),
-        ("behind the padding, in all texts alike", later, before),
-        ("one late", later, before + 1),
-        ("at twice as many", later, 2 * before),
+        ("at 0", before, 0),
+        ("behind the padding, in all texts alike", before, before),
+        ("one late", before, before + 1),
+        ("at twice as many", before, 2 * before),
         (
             "so that they end with the text, if they are longer than 1",
             size > 1,
             len(number) - size,
         ),
         *(
-            (f"{n} behind each other, however long they are", later, n * calls)
+            (f"{n} behind each other: heads, layers, or texts count", before, n * calls)
             for n in range(1, 9)
         ),
     )
