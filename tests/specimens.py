@@ -104,6 +104,16 @@ def rising(n, d):
     return torch.stack((angles.sin(), angles.cos()), dim=2).flatten(1)
 
 
+def without_one_pair(n, d):
+    """Divide by the number of pairs less one."""
+    return table(n, d) if d > 2 else np.full((n, d), np.nan)
+
+
+def padded(n, d):
+    """Have a row of zeros, for padding, as fairseq's tables do."""
+    return table(n, d) * (np.arange(n) != 1)[:, None]
+
+
 for name, known in checks.KNOWN.items():
     if not known.rotary:
         add("table", f"right: {name}", known.table, convention=name)
@@ -132,11 +142,15 @@ add_all(
         "far: position 2999": lambda n, d: in_torch(n, d)[:3000].index_fill(
             0, torch.arange(min(n, 2900), min(n, 3000)), 0.0
         ),
+        "shape: not finite at width 2": without_one_pair,
         "far: not finite, [3000, 0] of": lambda n, d: np.where(
             np.arange(n)[:, None] < 3000, table(n, d), np.nan
         ),
     },
 )
+add("table", "right: of one width", without_one_pair, widths=[16, 32])
+add("table", "values: pass `lambda n, d: encode(n + 2, d)[..., 2:, :]`, with", padded)
+add("table", "right: behind padding", lambda n, d: padded(n + 2, d)[..., 2:, :])
 RISING = checks.Convention("sin, cos", "d/2 - 1", base=1 / 500_000)
 add("table", "values: minus sign", RISING.table)
 # Its frequencies are seen but for whole turns.
@@ -304,7 +318,7 @@ add_all(
         "values: nothing turns: x comes back": lambda x, p: 1 * x,
         "values: swapped power": swapped_power,
         "values: attention_factor=1.5": turn(attention_factor=1.5),
-        "values: no known fault": crossed,
+        "values: or convention=; if a norm follows": crossed,
         "batch: fail have other positions: 0 is taken": up_to_eight_heads,
         "batch: position + length*batch": numbered_through,
         "rows: not finite": lambda x, p: (
@@ -402,6 +416,18 @@ def run_over(n):
     return offsets(n) - (n + 1) * (offsets(n) > 0)
 
 
+def in_a_window(rows):
+    """Return the index of an offset in a window, which grows with it: that of a column of it."""
+    return offsets(rows) * 5 + 5 * rows
+
+
+add(
+    "bias",
+    "right: in a window",
+    in_a_window,
+    expected=None,
+    laws=["shape", "values", "offset"],
+)
 HEADS = np.arange(1.0, 13)[:, None, None]
 add_all(
     "bias",
@@ -464,6 +490,7 @@ add_all(
         "start: times what it is compared with; mind sign and scale; if a mask": lambda n: (
             -abs(offsets(n)) / n
         ),
+        "start: pass laws=['shape', 'values', 'offset']": in_a_window,
         "offset: shifted by one": lambda n: -np.sqrt(np.outer(range(n), range(n))),
     },
     expected=None,

@@ -104,9 +104,10 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
     frequencies : array_like, optional
         Radians per position of each pair, if they aren't powers of a base.
     widths : sequence of int
-        Even widths to test, by default 16 and 24. Two of them tell d/2 from d/2 - 1 in the
-        exponent. A rotation that is made for one width needs that; a layer has its own. Frequencies
-        have one width, twice their number, or of a rotation of which a part turns a greater one.
+        Even widths to test, by default 16 and 24, and width 2 must be finite, if it isn't refused.
+        Two of them tell d/2 from d/2 - 1 in the exponent. A rotation that is made for one width
+        needs that; a layer has its own. Frequencies have one width, twice their number, or of a
+        rotation of which a part turns a greater one.
     longest : int
         Number of rows to compare with exact values, by default 131,073, and in a wide table, or
         layer that counts by itself, two million entries; or as many as are accepted.

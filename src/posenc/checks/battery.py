@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from posenc.checks.declared import USUAL
 from posenc.checks.encodings import ENTRIES, Encoding
 from posenc.checks.kinds import UNITS, Rotation
 from posenc.checks.trials import (
@@ -55,11 +56,22 @@ def some(subject: Encoding) -> tuple[Any, range]:
 
 # The sequence as a whole
 
+NARROW = (
+    "one pair has the exponent 0 / 0 if that is i/(d/2 - 1): divide by 1 at least; or if all your "
+    "widths are greater, pass some, as in widths=[64, 128]"
+)
+
 
 def shape(subject: Encoding) -> None:
-    """Call with and without a batch, and heads, (batch, heads, seq_len, width)."""
+    """Call with and without a batch, and heads, (batch, heads, seq_len, width), or narrowly."""
     for lead in ((), (2,), (2, 3)):
         subject.call(subject.draw(lead, 5), range(5))
+    if subject.widths == USUAL:
+        # It may be refused.
+        with suppress(Raised, WrongShape):
+            one_pair = subject.call(subject.draw((), 5, 2), range(5), finite=False)
+            if not np.isfinite(one_pair).all():
+                raise Broken("entries that are not finite at width 2", NARROW)
 
 
 def repeat(subject: Encoding) -> Trials:
@@ -295,8 +307,7 @@ def trained(subject: Encoding) -> None:
     module = module_of(subject)
     if subject.other_kind:
         raise Skip(OTHER_KIND)
-    parameters = user(module.parameters)
-    if any(part.ndim > 1 and part.requires_grad for part in parameters):
+    if any(part.ndim > 1 and part.requires_grad for part in user(module.parameters)):
         raise Broken("a table is trained", "make it a buffer (exhibit 7)")
 
 

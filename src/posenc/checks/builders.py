@@ -17,14 +17,11 @@ COUNT = (
 # By what is expected: what is given, and the right ids
 AFTER_PADDING = np.arange(5) - [[2], [0]]
 MASK = AFTER_PADDING >= 0
-# Of each text in a row; one is longer than what may be taken for the longest, such as a sample.
-LENGTHS = ([3, 1, 1, 300], [1, 4, 300])
+# Texts that begin at 0; one is longer than what code may begin anew after, such as a sample.
+PACKED = np.array([np.r_[:3, 0, 0, :300], np.r_[0, :4, :300]])
 BUILT = {
     "left padding": (MASK, AFTER_PADDING * MASK),
-    "packing": (
-        np.array([np.repeat(range(len(row)), row) for row in LENGTHS]),
-        np.array([np.concatenate([np.arange(n) for n in row]) for row in LENGTHS]),
-    ),
+    "packing": (np.cumsum(PACKED == 0, axis=1) - 1, PACKED),
     # How many frames, rows and columns there are
     "images": (np.array([2, 3, 4]), np.indices((2, 3, 4)).reshape(3, -1)),
 }

@@ -18,6 +18,7 @@ from posenc.checks.trials import Trial
 from posenc.conventions import KNOWN, LAYOUTS, ROTARY_LAYOUTS, RULES, Convention, Floats
 from posenc.museum import known
 
+USUAL = [16, 24]  # widths
 # Bases of released models, the most usual ones first
 BASES = [1e4, 5e5, 1e6, 1e5, 1e3, 1e2, 1e7, 5e6]
 # Of the entries, are enough to recognize a convention. A fault in fewer of them, such as a bad
@@ -135,7 +136,7 @@ class Declared:
 
         Declared frequencies are those of one width alone.
         """
-        usual = [2 * self.pairs] if self.pairs else [16, 24]
+        usual = [2 * self.pairs] if self.pairs else USUAL
         taken = [check_d_model(width) for width in np.ravel(widths)] or usual
         meant = self.convention or Convention()
         most = len(meant.encoding(np.zeros((1, taken[0])), [0]).powers)

@@ -30,9 +30,11 @@ PAIRED = (
     "; pairs lie within the part if it is partial, across the head if proportional: to require "
     "one, pass convention=Convention(layout, extent=..., share=...)"
 )
-MEANT = (
-    "; if they are meant, pass base=, frequencies= or convention=, or learned=True for a table of "
-    "another kind; if a norm follows the rotation, check what comes before it"
+MEANT = f"{NO_CAUSE}; if they are meant, pass base=, frequencies= or convention="
+PADDED = (
+    "if row 0 or 1, which is zeros, is padding's, check those behind it: pass `lambda n, d: "
+    "encode(n + 2, d)[..., 2:, :]`, with your function for encode; a declared convention that "
+    "counts from 0 has first=2 there"
 )
 UNKNOWN = "no known convention gives nine tenths of it; beside it is"
 
@@ -54,6 +56,7 @@ class Encoding(Code):
     ==============  ==========================================  =======================
     """
 
+    otherwise = ", or learned=True for a table of another kind"  # if no cause is found
     unit: Any = UNIT  # of rounding, in the type that is returned
     carried: Any = 1.0  # the multiplier of x, where rows are added to it
 
@@ -189,8 +192,10 @@ class Encoding(Code):
         if calls[0].unit <= UNIT:
             calls = self.declared.trials(self.nearest, self.usual) + calls
         # What is followed instead of what is declared, at its own frequencies
-        others: list[Convention] = []
-        if self.declared.is_sinusoid:
-            others = Declared(self.kind).likely(self.sequences)
-        cause = causes.explain(calls, self.kind, others)
-        return cause or ("" if self.convention else NO_CAUSE + MEANT)
+        is_declared = self.declared.is_sinusoid
+        others = Declared(self.kind).likely(self.sequences) if is_declared else []
+        meant = "" if self.convention else MEANT + self.otherwise
+        cause = causes.explain(calls, self.kind, others) or meant
+        if self.kind == "table" and not self.table[:2].any(axis=-1).all():
+            return f"{cause or NO_CAUSE}; {PADDED}"
+        return cause

@@ -98,6 +98,7 @@ class Rotation(Encoding):
 
     kind = "rotary"
     usage = ROTATED
+    otherwise = "; if a norm follows the rotation, check what comes before it"
 
     def raw(self, module: Any, x: Any, positions: Any) -> Any:
         """Call the function; each of several axes gets the same coordinate."""

@@ -184,6 +184,8 @@ LAWS = (
         BIAS,
         "the bias doesn't depend on where the sequence ends",
         "4u|b|",
+        f"{NO_CAUSE}; if its numbers change with the length, as an index into a window's table "
+        "does, pass laws=['shape', 'values', 'offset']",
     ),
     # Builders of position ids
     Law(
