@@ -163,7 +163,7 @@ class Decoder(Subject):
 
     def explain(self, trials: list[Trial]) -> str:
         """Return which wrong arguments give the same scores, in texts that are read whole."""
-        trial = next(trial for trial in trials if trial.worst > 1)
+        (trial,) = trials
         text, ends = trial.call
         wrong = other_begins(text, ends) if ends else ignored(text)
         return "; or ".join(told(trial, self.misread(text, wrong)))
@@ -209,22 +209,23 @@ def other_begins(text: Text, ends: Sequence[int]) -> Wrong:
     size, before, calls = np.repeat(
         [sizes, [0, *ends], range(len(sizes))], sizes, axis=1
     )
-    # Where it is not 0, a call begins elsewhere: in later calls, or in those of several tokens.
-    others = (
+    # In words; if not 0, whether a token's call begins elsewhere; and where
+    others = [
         ("at 0", before, 0),
         ("behind the padding, in all texts alike", before, before),
-        ("one late", before, before + 1),
         ("at twice as many", before, 2 * before),
-        (
-            "so that they end with the text, if they are longer than 1",
-            size > 1,
-            len(number) - size,
-        ),
-        *(
-            (f"{n} behind each other: heads, layers, or texts count", before, n * calls)
-            for n in range(1, 9)
-        ),
-    )
+        ("so that they end with the text, unless single", size > 1, len(number) - size),
+    ]
+    for n in range(1, 9):
+        others += [
+            (f"{n} late", before, before + n),
+            (f"{n} early", before, before - n),
+            (
+                f"{n} behind each other: heads, layers, or texts count",
+                before,
+                n * calls,
+            ),
+        ]
     right = text.arguments["positions"]
     for words, changed, begin in others:
         positions = np.where(changed, begin + number - before, right)
