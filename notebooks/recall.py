@@ -201,7 +201,7 @@ BUGS = [
         says="halves are turned by the angles of neighbors",
         report="raiyanyahya/how-to-train-your-gpt/pull/7",
         law="values",
-        cause="laid out for the other",
+        cause="dimension 1 is +cos0*x1 -sin0*x9 for +cos1*x1 -sin1*x9",
         wrong=mixed_up,
         options=NARROW,
     ),

@@ -133,6 +133,9 @@ add_all(
         "repeat: depends on earlier calls": growing,
         "values: minus sign": rising,
         "values: learned=True": lambda n, d: table(n, d) ** 3,
+        "values: dimension 1 is 0 +sin0 for 0 +cos0": lambda n, d: np.repeat(
+            table(n, d)[:, ::2], 2, axis=1
+        ),
         "values: widths=[24]": lambda n, d: table(n, d) * (1 + (d == 24)),
         "values: position/last": lambda n, d: sinusoidal_encoding(
             np.arange(n) / (n - 1 or 1), d
@@ -159,7 +162,12 @@ add("table", "right: of width two", table, widths=2)
 add("table", "values: nothing turns", lambda n, d: [[0, 1]] * n, widths=2)
 NUMPYS = checks.Convention(base=np.float32(10_000), first=np.int64(0))
 add("table", "right: numbers of numpy", table, convention=NUMPYS)
-add("table", "values: pairs [0 1] turn by", slightly_faster, convention="paper")
+add(
+    "table",
+    "values: [1.0000006 1.0000006 1.0000006 1.0000006] times right",
+    slightly_faster,
+    convention="paper",
+)
 add(
     "table",
     "right: scaled",
@@ -291,6 +299,21 @@ def crossed(x, p):
     return rotate_pairs(x, p) * torch.tensor([1, -1]).repeat_interleave(half)
 
 
+def without_cosines(x, p):
+    """Return the terms with sines alone."""
+    omega = torch.tensor(posenc.rotary_frequencies(x.shape[-1])[0])
+    angles = p[..., None] * torch.cat([omega, omega])
+    return rotate_pairs(x, p) - x * angles.cos()
+
+
+def filled_with_ones(x, p):
+    """Turn six of eight pairs; of others, the sine is 1, too."""
+    sines = (p[..., None] * torch.tensor(OMEGA)).sin()
+    cosines = (p[..., None] * torch.tensor(OMEGA)).cos()
+    cosines[..., -2:] = sines[..., -2:] = 1
+    return rotate_pairs(x, turns=(cosines, sines))
+
+
 def untrainable(x, p):
     if x.requires_grad:
         x.register_hook(int)  # which takes no arrays
@@ -318,7 +341,11 @@ add_all(
         "values: nothing turns: x comes back": lambda x, p: 1 * x,
         "values: swapped power": swapped_power,
         "values: attention_factor=1.5": turn(attention_factor=1.5),
-        "values: or convention=; if a norm follows": crossed,
+        "values: or convention=; if a norm follows": lambda x, p: (
+            rotate_pairs(x, p) / x.norm(dim=-1, keepdim=True)
+        ),
+        "values: dimension 8 is -sin0*x0 -cos0*x8 for +sin0*x0 +cos0*x8": crossed,
+        "values: dimension 0 is 0 -sin0*x8 for +cos0*x0 -sin0*x8": without_cosines,
         "batch: fail have other positions: 0 is taken": up_to_eight_heads,
         "batch: position + length*batch": numbered_through,
         "rows: not finite": lambda x, p: (
@@ -357,6 +384,13 @@ add(
 )
 eighth = lambda x, p: torch.cat([turn(base=5e5)(x[..., :8], p), x[..., 8:]], -1)  # noqa: E731
 add("rotary", "right: an eighth of the width", eighth, widths=[64])
+add(
+    "rotary",
+    "values: dimension 6 is +1*x6 -1*x14 for 0 +1*x6",
+    filled_with_ones,
+    convention=checks.Convention("halves", extent="proportional", share=0.75),
+    widths=[16],
+)
 BACKWARDS = replace(checks.KNOWN["rotary, halves"], direction="backwards")
 add(
     "rotary",

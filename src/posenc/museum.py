@@ -140,17 +140,6 @@ def by_rows(call: EncodingCall) -> Floats:
     return call.encode(angles, angles - np.pi / 2)
 
 
-def laid_out(call: EncodingCall) -> Floats:
-    """Turn each dimension by the angle that it has in the other layout.
-
-    For example, of three pairs, the angles of neighbors are 0 0 1 1 2 2, and of halves 0 1 2 0 1 2.
-    """
-    each = 2 if call.convention.layout == "halves" else 1
-    count = len(call.frequencies)
-    first, second = (call.angles[..., dims // each % count] for dims in call.pairs)
-    return call.encode(first, second)
-
-
 # What is known
 
 NOTHING_TURNS = Fault(
@@ -293,12 +282,6 @@ FAULTS = [
         "apply it once",
         lambda call: call.of(factor=call.factor**2),
         number="F",
-        kinds=ROTARY,
-    ),
-    Fault(
-        "laid out for the other",
-        "`cat` angles for halves, `repeat_interleave` them for neighbors",
-        laid_out,
         kinds=ROTARY,
     ),
 ]

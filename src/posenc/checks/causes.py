@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from posenc.checks.trials import NEAR, Trial, tolerance
-from posenc.conventions import UNIT, Convention, EncodingCall, Floats, rounding
+from posenc.checks.terms import other_terms
+from posenc.checks.trials import NEAR, Trial, by_width, tolerance
+from posenc.conventions import UNIT, Convention, EncodingCall
 from posenc.museum import NOTHING_TURNS, SOME_CALLS, Fault, Make, at, known
 
 # Rounding moves an angle by a share of it, u (3 |ln ω| + 5), which is this for ω = 10^-4.
@@ -38,6 +39,7 @@ def explain(trials: list[Trial], kind: str, meant: Iterable[Convention]) -> str:
         # It is no mistake if it is meant; a family may give the same by many numbers.
         or causes(map(following, meant), trials)
         or measured_causes(trials)
+        or causes(other_terms(trials), trials)
         # Some rows are right: what gives the others? A known mistake would be made in all of them.
         or measured_causes(trials, in_part=True)
     )
@@ -70,11 +72,11 @@ def gives(make: Make, trials: list[Trial], near: float, in_part: bool) -> bool:
     explains = False
     for trial in trials:
         rows: Any = trial.failing if in_part else ...
-        made = make(trial.call)
         # Its angles may be greater than right, and so is their rounding: by what stretching them
         # both ways moves an entry, rounding may. One way may end at the same height of a sine.
-        less, more = (
-            make(trial.call._replace(stretch=1 + apart)) for apart in (-APART, APART)
+        less, made, more = (
+            make(trial.call._replace(stretch=stretch))
+            for stretch in (1 - APART, 1.0, 1 + APART)
         )
         rounding = trial.bounds + np.abs(less - made) + np.abs(more - made)
         off = np.abs(made - trial.given) - rounding
@@ -87,12 +89,13 @@ def gives(make: Make, trials: list[Trial], near: float, in_part: bool) -> bool:
 
 def following(convention: Convention) -> Fault:
     """Return what isn't a fault, if it is meant: another convention, at its own frequencies."""
-
-    def make(call: EncodingCall) -> Floats:
-        other = convention.encoding(call.x, call.k)
-        return other.of(factor=call.factor, stretch=call.stretch)
-
-    return Fault("these are the numbers of another convention", str(convention), make)
+    return Fault(
+        "these are the numbers of another convention",
+        str(convention),
+        lambda call: convention.encoding(call.x, call.k).of(
+            factor=call.factor, stretch=call.stretch
+        ),
+    )
 
 
 # Families
@@ -111,13 +114,10 @@ def families(failing: list[Trial]) -> Iterator[Iterable[Fault]]:
 
 
 def at_each_width(field: str, values: dict[int, Any]) -> Make:
-    """Return what has another value in a field of the call, at some widths."""
-
-    def make(call: EncodingCall) -> Floats:
-        right = getattr(call, field)
-        return call.of(**{field: values.get(call.x.shape[-1], right)})
-
-    return make
+    """Return what has these values in a field of the call, by width."""
+    return lambda call: call.of(
+        **{field: values.get(call.x.shape[-1], getattr(call, field))}
+    )
 
 
 def other_factor(trials: list[Trial]) -> Iterator[Fault]:
@@ -127,7 +127,7 @@ def other_factor(trials: list[Trial]) -> Iterator[Fault]:
         # A result is a line in its factor, rest + factor · slope, which is fitted.
         rest = trial.call.of(factor=0.0)
         slope = trial.call.of(factor=1.0) - rest
-        fit = ((trial.given - rest) * slope).sum() / (slope * slope).sum()
+        fit = np.vdot(slope, trial.given - rest) / np.vdot(slope, slope)
         factors[slope.shape[-1]] = fit
     width, factor = next(iter(factors.items()))
     text = f"if it is meant, pass attention_factor={factor:.8g}, widths=[{width}]"
@@ -156,47 +156,38 @@ OTHER_POSITIONS = [
 ]
 
 
-def radians_a_position(trial: Trial) -> Floats:
-    """Return how far each pair turns from a position to the next, (pairs,), in rows in order.
-
-    A rotation makes (a + ib) exp(iθ) of a pair (a, b): times a - ib, that is (a² + b²) exp(iθ).
-    A table's pair is (sin θ, cos θ), taken as cos θ + i sin θ = exp(iθ).
-    """
+def radians_a_position(trial: Trial) -> Any:
+    """Return how far each pair turns from a position to the next, (pairs,), in rows in order."""
     call: EncodingCall = trial.call
-    first, second = call.pairs
-    rows = trial.given[..., call.order.argsort()]
-    if call.convention.rotary:
-        before = call.x[..., first] - 1j * call.x[..., second]
-        numbers = before * (rows[..., first] + 1j * rows[..., second])
-    else:
-        rows = rows - call.x
-        numbers = rows[..., second] + 1j * rows[..., first]
+    # A result is a cosine times what doesn't turn, and a sine times what is turned by a quarter.
+    still, turned = (call.encode(0 * call.angles + angle) for angle in (0, np.pi / 2))
+    parts = (trial.given * (still + 1j * turned))[..., call.order.argsort()]
+    # Pair by pair, that is exp(iθ) times the square of a length.
+    numbers: Any = sum(parts[..., dimensions] for dimensions in call.pairs)
     # One row times the conjugate of that before it has the angle between them.
     between = numbers[..., 1:, :] * numbers[..., :-1, :].conj()
     angles = np.angle(between.reshape(-1, numbers.shape[-1]).sum(axis=0))
     step = np.diff(call.positions.flat[:2])  # or minus one, if it counts down
-    return np.asarray(angles / step)
+    return angles / step
 
 
 def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
-    """Measure the frequencies of each width, in sequences of rows in order that aren't short."""
-    long = [
-        trial
-        for trial in trials
-        if trial.call.k.shape[-1] > 16 and (np.diff(trial.call.k) == 1).all()
-    ]
-    measured = {trial.given.shape[-1]: radians_a_position(trial) for trial in long}
+    """Measure the frequencies of each width."""
+    long = by_width(trials)
     if not long:
         return
+    measured = {width: radians_a_position(trial) for width, trial in long.items()}
     # Of pairs that turn by more than half a turn from row to row, some seem to go back.
     each = np.concatenate([*measured.values()])
     if each.min() < -NEAR and each.max() > NEAR:
         return
-    right, radians = long[0].call.frequencies, measured[long[0].given.shape[-1]]
-    pairs = np.flatnonzero(np.abs(radians - right) > rounding(right, right, 0))[:4]
+    width, trial = [*long.items()][-1]
+    right, radians = trial.call.frequencies, measured[width]
+    pairs = np.sort(np.abs(radians - right).argsort()[-4:])
     text = (
-        f"pairs {pairs} turn by {radians[pairs]} radians a position, for {right[pairs]}; mind "
-        "base, exponent, and the rule that scales them; if they are meant, pass base= or "
-        "frequencies="
+        f"pairs {pairs} turn by {radians[pairs]} radians a position, for {right[pairs]}; "
+        f"{(radians / right)[pairs].round(7)} times right, as of bases "
+        f"{(radians ** (-1 / trial.call.powers))[pairs].round(2)}; mind base, exponent, and the "
+        "rule that scales them; if they are meant, pass base= or frequencies="
     )
     yield Fault("other frequencies", text, at_each_width("frequencies", measured))

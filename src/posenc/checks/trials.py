@@ -131,6 +131,15 @@ def told(trial: Trial, mistakes: Told) -> Iterator[str]:
             yield text
 
 
+def by_width(trials: list[Trial]) -> dict[int, Trial]:
+    """Return the first trial of each width that has many rows, in order; the first width last."""
+    return {
+        trial.given.shape[-1]: trial
+        for trial in reversed(trials)
+        if trial.call.k.shape[-1] > 20 and (np.diff(trial.call.k) == 1).all()
+    }
+
+
 # Subjects
 
 POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
