@@ -99,7 +99,7 @@ class Bias(Subject):
             for trial in trials
             if trial.worst > 1
         ]
-        return "; ".join(dict.fromkeys(texts)) if all(texts) else ""
+        return f"{'; '.join(dict.fromkeys(texts))}; {MASKED}" if all(texts) else ""
 
     def changes(self, trial: Trial, longest: Floats) -> Told:
         """Multiply the right bias, head by head; change rows; take the values of other offsets.
@@ -119,17 +119,15 @@ class Bias(Subject):
             numbers = ", ".join(f"{multiple:.4g}" for multiple in times)
             slopes = times * alibi_slopes(len(times))
             alibi = f", slopes are {slopes[:5]}{ALIBI}"
-            text = (
-                f"head by head, it is {numbers} times {name}; mind sign and scale"
-                f"{alibi if self.expected == 'alibi' else ''}; {MASKED}"
-            )
+            cure = f"mind sign and scale{alibi if self.expected == 'alibi' else ''}"
+            text = f"head by head, it is {numbers} times {name}; {cure}"
             yield text, times[:, None, None] * base
-        yield f"all rows are the same: only the key counts; {MASKED}", given[:, :1]
+        if self.expected is None:  # it is compared with itself, so that laws say more
+            return
+        yield "all rows are the same: only the key counts", given[:, :1]
         yield "each row is a constant, which a softmax forgets", given[..., :1]
-        yield (
-            f"a constant is added to each row, which a softmax forgets; {MASKED}",
-            right + (given - right)[..., :1],
-        )
+        added = right + (given - right)[..., :1]
+        yield "a constant is added to each row, which a softmax forgets", added
         yield other_offsets(trial, longest)
 
 
@@ -153,7 +151,7 @@ def other_offsets(trial: Trial, longest: Floats) -> tuple[str, Floats]:
     wrong = np.array(sorted({*offsets[trial.ratio.max(axis=0) > 1]}, key=abs))
     return (
         f"{trial.words}: where key - query is {wrong[:6]}, it is what it is compared with where "
-        f"that is {sources[found[wrong]][:6]} ({beyond} stands for 0); {MASKED}",
+        f"that is {sources[found[wrong]][:6]} ({beyond} stands for 0)",
         np.moveaxis(right[found[offsets]], 2, 0),
     )
 
