@@ -94,12 +94,15 @@ class Bias(Subject):
 
     def explain(self, trials: list[Trial]) -> str:
         """Return which changes of the right bias give the trials that fail, or ""."""
-        texts = [
-            next(told(trial, self.changes(trial, trials[-1].meant)), "")
-            for trial in trials
-            if trial.worst > 1
-        ]
-        return f"{'; '.join(dict.fromkeys(texts))}; {MASKED}" if all(texts) else ""
+        try:
+            texts = [
+                next(told(trial, self.changes(trial, trials[-1].meant)))
+                for trial in trials
+                if trial.worst > 1
+            ]
+        except StopIteration:  # a trial that nothing gives
+            return ""
+        return f"{'; '.join(dict.fromkeys(texts))}; {MASKED}"
 
     def changes(self, trial: Trial, longest: Floats) -> Told:
         """Multiply the right bias, head by head; change rows; take the values of other offsets.
