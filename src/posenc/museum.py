@@ -201,6 +201,11 @@ FAULTS = [
         number="10",
     ),
     Fault(
+        "one pair off",
+        "each has the frequency of the pair before it; the exponent of the first is 0",
+        spread(lambda p, base: base ** (1 / len(p) - p)),
+    ),
+    Fault(
         "lost setting",
         "the base is 10000, the default; pass it on, in each call",
         spread(lambda p, base: 10_000.0**-p),

@@ -181,13 +181,13 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
     each = np.concatenate([*measured.values()])
     if each.min() < -NEAR and each.max() > NEAR:
         return
-    width, trial = [*long.items()][-1]
-    right, radians = trial.call.frequencies, measured[width]
+    width = min(long)
+    right, radians = long[width].call.frequencies, measured[width]
     pairs = np.sort(np.abs(radians - right).argsort()[-4:])
     text = (
         f"pairs {pairs} turn by {radians[pairs]} radians a position, for {right[pairs]}; "
         f"{(radians / right)[pairs].round(7)} times right, as of bases "
-        f"{(radians ** (-1 / trial.call.powers))[pairs].round(2)}; mind base, exponent, and the "
-        "rule that scales them; if they are meant, pass base= or frequencies="
+        f"{(radians ** (-1 / long[width].call.powers))[pairs].round(2)}; mind base, exponent, and "
+        "the rule that scales them; if they are meant, pass base= or frequencies="
     )
     yield Fault("other frequencies", text, at_each_width("frequencies", measured))

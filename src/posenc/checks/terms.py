@@ -18,18 +18,12 @@ from posenc.checks.trials import Trial, by_width
 from posenc.conventions import EncodingCall, Floats
 from posenc.museum import Fault
 
-WIDEST = 128  # at which all terms take a second
-CURE = (
-    "(cos0 is of pair 0) lay out, cut, and pad x, cosine, and sine alike: angles by `cat` for "
-    "halves, by `repeat_interleave` for neighbors; if it is meant, pass convention="
-)
-
 Terms = dict[str, Floats]  # (seq_len, ...), by name
 
 
 def terms_of(call: EncodingCall) -> Terms:
     """Return each dimension of x times each factor, with both signs; in a table, x is 1."""
-    factors = {"1": np.ones(call.k.T.shape)}
+    factors = {"1": 1 + 0 * call.k.T}
     for n, angle in enumerate(call.stretch * call.angles.T):
         for wave in (np.cos, np.sin):
             factors[f"{wave.__name__}{n}"] = call.factor * wave(angle)
@@ -55,8 +49,7 @@ def two_terms(terms: Terms, rows: Floats) -> Any:
     for _ in range(4):
         rest = dimensions - candidates[one]
         # |rest - term|² is |rest|² - 2 rest · term + |term|².
-        errors = squares - 2 * rest @ candidates.T
-        one, other = errors.argmin(axis=1), one
+        one, other = (squares - 2 * rest @ candidates.T).argmin(axis=1), one
     return np.array(names)[np.sort([one, other], axis=0).T]
 
 
@@ -64,15 +57,16 @@ def other_terms(trials: list[Trial]) -> Iterator[Fault]:
     """Measure the terms of each dimension at each width."""
     measured, texts = {}, [""]
     for width, trial in by_width(trials).items():
-        if width > WIDEST:
+        # Terms of 128 dimensions take a second, and those of more take many.
+        if width > 128:
             return
         terms = terms_of(trial.call)
         found, right = (two_terms(terms, rows) for rows in (trial.given, trial.meant))
         measured[width] = found
         texts = [
-            f"dimension {n} is {' '.join(one)} for {' '.join(other)}"
-            for n, (one, other) in enumerate(zip(found, right, strict=True))
-            if (one != other).any()
+            f"dimension {n} is {' '.join(found[n])} for {' '.join(right[n])}"
+            for n in range(width)
+            if (trial.ratio[..., n] > 1).any()
         ]
 
     def make(call: EncodingCall) -> Any:
@@ -81,5 +75,10 @@ def other_terms(trials: list[Trial]) -> Iterator[Fault]:
         return np.array(sums).T + call.x * (not call.convention.rotary)
 
     if measured:
-        text = f"{'; '.join(texts[:4])}; {len(texts)} in all {CURE}"
-        yield Fault("other terms", text, make)
+        yield Fault(
+            "other terms",
+            f"{'; '.join(texts[:4])}; {len(texts)} in all (cos0 is of pair 0): lay out, cut, and "
+            "pad x, cosine, and sine alike, such as angles by `cat` for halves, by "
+            "`repeat_interleave` for neighbors; if it is meant, pass convention=",
+            make,
+        )

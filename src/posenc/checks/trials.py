@@ -132,7 +132,7 @@ def told(trial: Trial, mistakes: Told) -> Iterator[str]:
 
 
 def by_width(trials: list[Trial]) -> dict[int, Trial]:
-    """Return the first trial of each width that has many rows, in order; the first width last."""
+    """Return the first trial of each width that has many rows, in order."""
     return {
         trial.given.shape[-1]: trial
         for trial in reversed(trials)
