@@ -197,7 +197,7 @@ VERDICTS = rows("""
 "model_type": "llama", "rope_parameters": {"partial_rotary_factor": 0.5}
     → base 10,000: LlamaModel ignores rope_parameters.partial_rotary_factor
 "model_type": "llama", "rope_parameters": {"full": {"rope_pct": 0.5}}
-    → base 10,000: LlamaModel ignores rope_parameters.full.rope_pct
+    → this: rope_parameters.full; RoPE in all 4 layers, base 10,000
 "model_type": "qwen3", "use_sliding_window": true, "max_window_layers": 3, "sliding_window": 9
     → RoPE in 3 of 4 layers (full_attention), base 10,000, and RoPE in 1 of 4 layers (sliding_
 "model_type": "smollm3", "use_sliding_window": true, "sliding_window": 9
@@ -249,7 +249,17 @@ VERDICTS = rows("""
     → RoPE in some or all layers, base 10,000, and no encoding in some or all layers: no_rope_
 "model_type": "qwen2", "use_sliding_window": null
     → RoPE in some or all layers, base 10,000: use_sliding_window must be true or false, got null
-"model_type": "llama", "layer_types": "full" → RoPE in some or all layers, base 10,000: layer_
+"model_type": "qwen3_vl_text", "layer_types": "full" → RoPE in some or all layers, base 10,000
+"model_type": "mistral", "layer_types": "0101"
+    → RoPE in all 4 layers, base 10,000 (by default: sliding_window): MistralModel ignores layer_ty
+"model_type": "llama", "global_rope_theta": 777 → 10,000: LlamaModel ignores global_rope_theta
+"model_type": "gemma2", "sliding_window_pattern": 4 → RoPE in 2 of 4 layers (full_attention)
+"model_type": "olmo3", "rope_local_base_freq": 777 → Not read, though it may change this: rope_loc
+"model_type": "gpt_neox", "rope_parameters": {"partial_rotary_factor": 0.5} → 32 of 64 dimensions
+"model_type": "mistral", "rope_parameters": {"full_attention": {"rope_theta": 777}}
+    → this: rope_parameters.full_attention; RoPE in all 4 layers, base 10,000
+"model_type": "gemma3_text", "rope_parameters": {"rope_theta": 777}
+    → rope_parameters.rope_theta is no mapping of a kind of layers: it is ignored
 "model_type": "mistral", "sliding_window": null → all 4 layers, base 10,000: nothing wrong
 "model_type": "llama", "use_sliding_window": false, "sliding_window": 9 → : nothing wrong
 "model_type": "llama4_text", "attention_chunk_size": null
@@ -300,9 +310,9 @@ DEFAULTS = rows("""
     → , 24 of 96 dimensions (by default: partial_rotary_factor, max_position_embeddings)
 "model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 4}
     → 2,048 stretched to 8,192 by yarn (by default: num_hidden_layers,
-"model_type": "modernbert", "rope_parameters": {"theta": 777}
+"model_type": "modernbert", "global_rope_theta": 777
     → (full_attention), base 777, and RoPE in 14 of 22
-"model_type": "modernbert", "rope_parameters": {"theta": 777}
+"model_type": "modernbert", "global_rope_theta": 777
     → (sliding_attention), base 10,000 (by default: num_hidden_layers,
 "model_type": "gemma3_text", "num_hidden_layers": 1, "full_attn_layers": [0]
     → RoPE in all 1 layers, base 1,000,000 (by default: sliding_window,

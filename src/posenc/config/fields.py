@@ -118,13 +118,11 @@ class Fields:
         self.values = {name: self.checked(name, layers) for name in RULES}
 
     def drop_ignored(self, names: Sequence[str]) -> None:
-        """Remove fields that the type's code doesn't read, and name those that say something.
-
-        One of them is the share of a head that turns, unless the class has a default for it.
-        """
+        """Remove fields that the type's code doesn't read, and name those that say something."""
         code = self.entry.code
-        if code and SHARE not in self.entry.defaults:
-            names = [*names, *SPELLINGS[SHARE]]
+        if code:
+            most = {*WORDS["ignored_by_most"]} - {*self.entry.reads}
+            names = sorted(most | {*names})
         for name in names:
             value = self.content.pop(name, None)
             if value is True or value not in (None, {}, 1):  # True == 1

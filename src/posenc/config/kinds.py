@@ -7,7 +7,7 @@ calls it, and whether its layers rest. Where positions enter is one of the words
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from posenc.config.fields import SHARE, SPELLINGS, WORDS, Fields
+from posenc.config.fields import SHARE, WORDS, Fields
 from posenc.layers import BY_OFFSET, NO_ATTENTION, NOWHERE, ROTARY, TABLE, shown
 from posenc.scaling import ORIGINAL
 
@@ -38,18 +38,24 @@ def kinds_of_layers(fields: Fields) -> list[Kind]:
     groups = groups_of_layers(fields)
     mapping = rope.content or rope.defaults
     nested = [name for name, value in mapping.items() if isinstance(value, Mapping)]
-    if nested and {name for name, _ in groups} <= {ALL, SOME}:
-        # It isn't known which layers are of which kind.
-        groups = {(name, False): [] for name in nested}
+    if {name for name, _ in groups} <= {ALL, SOME}:
+        if fields.entry.code:  # which has no kinds
+            nested = []
+        elif nested:  # it isn't known which layers are of which kind
+            groups = {(name, False): [] for name in nested}
+    # Code whose local layers have a base of their own reads the new name kind by kind.
+    is_by_kind = bool(
+        nested or (fields.entry.local and "rope_parameters" in fields.spelled.values())
+    )
     kinds = []
     for (name, rests), indices in sorted(groups.items()):
-        own_rope = rope.inside(name) if nested else mapping_of_kind(name, rope)
+        own_rope = rope.inside(name) if is_by_kind else mapping_of_kind(name, rope)
         rests |= name in fields.entry.still or own_rope[SHARE] == 0
         where = NOWHERE if rests and encoding == ROTARY else encoding
         if name in WORDS["without_attention"]:
             where = NO_ATTENTION
         kinds.append(Kind(fields, own_rope, name, where, indices))
-    if nested:
+    if is_by_kind:
         note_strangers(rope, {kind.name for kind in kinds})
     return kinds
 
@@ -96,8 +102,8 @@ def mapping_of_kind(name: str, rope: Fields) -> Fields:
         return rope
     # Local layers have a base of their own, and in some models no scaling.
     if entry.local_scaled:
-        bases = SPELLINGS["rope_theta"]
-        content = {field: x for field, x in rope.content.items() if field not in bases}
+        content = {**rope.content}
+        content.pop("rope_theta", None)
     elif rope.says("factor"):
         rope.remarks.append(f"{rope.name} applies to global attention, not to {name}")
     return Fields(content, rope.path, entry, rope, {})
