@@ -128,7 +128,7 @@ FIGURES.clocks = {
       const columns = width < 560 ? 4 : 8;
       const step = width / columns;
       const radius = Math.round(Math.min(54, step * 0.44));
-      const down = 2 * radius + 69;
+      const down = 2 * radius + (columns < PAIRS.length ? 89 : 69);
       clocks = Array.from({ length: d_model / 2 }, (_, pair) => ({
         pair,
         cx: ((pair % columns) + 0.5) * step,
