@@ -156,6 +156,7 @@ add("table", "values: pass `lambda n, d: encode(n + 2, d)[..., 2:, :]`, with", p
 add("table", "right: behind padding", lambda n, d: padded(n + 2, d)[..., 2:, :])
 RISING = checks.Convention("sin, cos", "d/2 - 1", base=1 / 500_000)
 add("table", "values: minus sign", RISING.table)
+add("table", "values: minus sign", checks.Convention(base=1e-4, first=2).table)
 # Its frequencies are seen but for whole turns.
 add("table", "values: no known fault", RISING.table, convention="tensor2tensor")
 add("table", "right: of width two", table, widths=2)

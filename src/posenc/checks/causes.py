@@ -177,12 +177,12 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
     if not long:
         return
     measured = {width: radians_a_position(trial) for width, trial in long.items()}
-    # Of pairs that turn by more than half a turn from row to row, some seem to go back.
-    each = np.concatenate([*measured.values()])
-    if each.min() < -NEAR and each.max() > NEAR:
-        return
     width = min(long)
     right, radians = long[width].call.frequencies, measured[width]
+    # Whole turns from row to row aren't seen: of pairs that make some, what is seen is scattered.
+    size = np.abs(radians)
+    if size.max() > 1.1 * right.max() and (np.diff(size) > NEAR).any():
+        return
     pairs = np.sort(np.abs(radians - right).argsort()[-4:])
     text = (
         f"pairs {pairs} turn by {radians[pairs]} radians a position, for {right[pairs]}; "

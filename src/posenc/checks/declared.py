@@ -203,7 +203,8 @@ class Declared:
     def nearest(self, sequences: list[Result], usual: list[Result]) -> Convention:
         """Return the one beside which a fault gives all usual results, or that gives most."""
         likeliest = self.likely(sequences, SOME)
-        for one in likeliest:
+        # Then those of the first base that are counted from 1 or 2, or turn backwards
+        for one in likeliest + self.likely(sequences)[SOME : 3 * SOME]:
             if causes.causes(known(self.kind), self.trials(one, usual)):
                 return one
         some = likeliest[:SOME]
