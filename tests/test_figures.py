@@ -233,6 +233,25 @@ def test_what_is_said_is_so(show):
     expect(page.figure.locator(".say")).to_contain_text("Both moved by")
 
 
+# A state, a drag from there, and what is said: of numbers as they are seen.
+SAID_IN_DRAGS = [
+    ("added", (3, 8), (6, 11), "here the score is still 4.64"),
+    ("ALiBi", (2, 1), (1.25, 1), "8 − 0.12 = 7.88"),
+    ("turned", (8, 5), (8, 8.04), "dog at the place of ran"),
+]
+
+
+@pytest.mark.parametrize(("method", "start", "end", "words"), SAID_IN_DRAGS)
+def test_what_is_said_in_a_drag_is_what_is_seen(show, method, start, end, words):
+    page = show("turning")
+    for (query, key), passing in [(start, False), (end, True)]:
+        state = {"method": method, "query": query, "key": key}
+        page.figure.evaluate(
+            "({ figure }, args) => figure.update(...args)", [state, passing]
+        )
+    expect(page.figure.locator(".say")).to_contain_text(words)
+
+
 def test_rules_for_longer_texts_come_where_they_count_and_nothing_moves(show):
     """Under a finger that drags, nothing shifts."""
     page = show("turning", width=390)
@@ -282,6 +301,23 @@ def test_a_word_changes_places_with_the_one_that_it_is_dropped_on(show):
     assert state_of(page)["order"] == "man bites dog"
     dog.press("ArrowLeft")
     assert state_of(page)["order"] == "man dog bites"
+
+
+def test_a_dropped_word_glides_into_its_slot(show):
+    page = show("words", reduced_motion="no-preference")
+    # The page's own clock, for a film of which the middle is seen.
+    page.clock.install(time=0)
+    page.clock.pause_at(60_000)
+    card = page.get_by_label("dog")
+    start, y, _ = card.evaluate("middle")
+    page.mouse.move(start, y)
+    page.mouse.down()
+    page.mouse.move(start + 90, y, steps=3)
+    page.mouse.up()
+    page.clock.run_for(150)
+    assert start < card.evaluate("middle")[0] < start + 90
+    page.clock.run_for(300)
+    close(card.evaluate("middle")[0], start, atol=0.1)
 
 
 def test_what_is_seen_is_announced_once_it_rests(show):

@@ -7,7 +7,7 @@ import { FIGURES } from "./figure.js";
 /** A value of a field, or undefined if it is invalid. */
 export function parse(field, given) {
   if (field.options) return field.options.includes(given) ? given : undefined;
-  const value = typeof given === "string" && given.trim() === "" ? NaN : Number(given ?? NaN);
+  const value = Number(`${given ?? ""}`.trim() || NaN); // by itself, Number reads nothing as 0
   return value >= field.min && value <= field.max ? value : undefined;
 }
 
@@ -48,8 +48,8 @@ function choice(name, field, set) {
 function slider(name, field, set) {
   const { min, max, step, log } = field;
   const id = `field-${name}`;
-  const range = log ? { min: Math.log10(min), max: Math.log10(max), step } : { min, max, step };
-  const input = element("input", { id, type: "range", ...range });
+  const placeOf = (number) => (log ? Math.log10(number) : number);
+  const input = element("input", { id, type: "range", min: placeOf(min), max: placeOf(max), step });
   const value = element("span", { "aria-hidden": "true", style: `min-width: ${written(max).length}ch` });
   const read = () => (log ? Number((10 ** input.value).toPrecision(2)) : Number(input.value));
   input.addEventListener("input", () => set({ [name]: read() }));
@@ -61,7 +61,7 @@ function slider(name, field, set) {
   });
   let shown; // the number that is written
   const refresh = (state) => {
-    input.value = log ? Math.log10(state[name]) : state[name]; // even if it stays: a limit holds it back
+    input.value = placeOf(state[name]); // even if it stays: a limit holds it back
     if (state[name] === shown) return; // to write a number takes longer than all else here
     shown = state[name];
     value.textContent = written(shown);

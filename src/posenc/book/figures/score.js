@@ -2,6 +2,31 @@
 
 import { assign, clamp, middle, round, shape, show, signed, write } from "./drawing.js";
 
+const NOTE = 40; // how wide the note is, at most
+const STEEP = 0.1; // where the score rises by more in one place, the land does to the eye
+
+/**
+ * Where the number stands, and the edge of it at which its note begins: in `ruler`'s geometry, for the score
+ * of a query and a key, and how much that rises if the key goes right (`lean`).
+ */
+function scorePlace(geometry, { query, key, score, lean }) {
+  const { width, letters, level } = geometry;
+  const [center, top] = geometry.place(key);
+  const half = (score < 0 ? 2.4 : 1.9) * letters; // it is 1.8 letters large (turning.css)
+  // On a slope, its edge uphill is that of the key's card, so that it stays clear of higher words.
+  const x = clamp(half, center - clamp(-0.3, lean, 0.3) * half, width - half);
+  // The note stands downhill, unless it has no room there: then uphill, and both are higher by the slope.
+  const isRising = lean > STEEP;
+  const hasRoom = (isRising ? x : width - x) >= half + NOTE;
+  // Both are higher, too, where the query's card is uphill and close: as the land is there, less the
+  // farther that is, and not at all from one place apart on.
+  const apart = query - key;
+  const lift = hasRoom ? Math.max(0, lean * apart - 2 * apart ** 4) : Math.abs(lean);
+  // Over the key's card; `sky` in ruler.js has the room above the land.
+  const y = top + level(score + lift) - 1.5 * letters - 18;
+  return { x, y, edge: isRising === hasRoom ? -half : half };
+}
+
 /**
  * A part of Turning. `since(score, shouldStay)` says what it is compared with, if with anything, and
  * whether it should have stayed.
@@ -15,23 +40,11 @@ export function scoreMark(svg) {
   let before; // the score before the last move, if that is what came last
   let shouldStay = false;
   const arrange = (next) => (geometry = next);
-  const paint = ({ query, key, score, lean }) => {
-    const { width, letters, level } = geometry;
-    const [place, top] = geometry.place(key);
-    // The number is 1.8 letters large (turning.css), which gives its width. On a slope, its edge uphill is
-    // that of the key's card, so that it stays clear of higher words.
-    const half = (score < 0 ? 2.4 : 1.9) * letters;
-    const x = clamp(half, place - clamp(-0.3, lean, 0.3) * half, width - half);
-    // The note stands downhill, up to 40 wide. Both are higher where it has no room there, and where
-    // the card of a query uphill is close.
-    const out = half + 40 - (lean > 0.1 ? x : width - x);
-    const apart = query - key;
-    const lift = out > 0 ? Math.abs(lean) : Math.max(0, lean * apart - 2 * apart ** 4);
-    // `sky` in ruler.js has the room above the land.
-    const y = top + level(score + lift) - 1.5 * letters - 18;
+  const paint = (shown) => {
+    const { score } = shown;
+    const { x, y, edge } = scorePlace(geometry, shown);
     assign(group, { transform: `translate(${round(x)},${round(y)})` });
-    const isLeft = lean > 0.1 !== out > 0;
-    assign(note, { x: isLeft ? -half : half, "text-anchor": isLeft ? "end" : "start" });
+    assign(note, { x: edge, "text-anchor": edge < 0 ? "end" : "start" });
     write(number, show(score, 2));
     const by = score.toFixed(2) - (before ?? score).toFixed(2); // of numbers that are seen
     const isChanged = Math.abs(by) > 0.005;

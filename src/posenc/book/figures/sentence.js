@@ -12,16 +12,22 @@ const OTHERS = "the saw a cat and home as it was cold and the sun set".split(" "
 
 /** A word in a frame, which a pointer or keys can move. */
 function makeCard(name, words, label) {
-  const limits = { "aria-valuemin": 0, "aria-valuemax": FARTHEST, "aria-label": label };
-  const parts = [shape("rect"), shape("text", middle, words)];
-  return shape("g", { class: `card ${name}`, role: "slider", tabindex: 0, ...limits }, ...parts);
+  const attributes = {
+    class: `card ${name}`,
+    role: "slider",
+    tabindex: 0,
+    "aria-valuemin": 0,
+    "aria-valuemax": FARTHEST,
+    "aria-label": label,
+  };
+  return shape("g", attributes, shape("rect"), shape("text", middle, words));
 }
 
 /** Make a card's frame, or another, as large as its word. */
 function fit({ firstChild, lastChild: word }, frame = firstChild) {
-  const high = 1.5 * parseFloat(getComputedStyle(word).fontSize);
-  const wide = word.getComputedTextLength() + 0.6 * high;
-  assign(frame, { x: -wide / 2, y: -0.7 * high, width: wide, height: high, rx: high / 3 });
+  const height = 1.5 * parseFloat(getComputedStyle(word).fontSize);
+  const width = word.getComputedTextLength() + 0.6 * height;
+  assign(frame, { x: -width / 2, y: -0.7 * height, width, height, rx: height / 3 });
 }
 
 /** A part of Turning: each word stands on the landscape, the query and the key over a stem. */
@@ -98,8 +104,8 @@ export function sentence(svg, set, current) {
   };
   const paint = ({ query, key, score, row, curve }) => {
     putOthers([query, key], row);
-    const scoreOfQuery = curve[(curve.length - 1) / 2]; // at distance 0
-    const lands = { query: landAt(query, scoreOfQuery), key: landAt(key, score) };
+    // In the middle, at distance 0, the curve has the score at the query.
+    const lands = { query: landAt(query, curve[(curve.length - 1) / 2]), key: landAt(key, score) };
     for (const [name, stem] of Object.entries(stems)) putStem(stem, lands[name]);
     assign(dot, { cx: lands.key.x, cy: lands.key.y });
     put(goal, landAt(query - LOOKS_BACK, BEST));

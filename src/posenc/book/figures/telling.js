@@ -1,7 +1,7 @@
 // What Turning's sentence says: what the last act did, or else what is seen.
 
 import { isUnseen } from "./attention.js";
-import { show, written } from "./drawing.js";
+import { round, show, written } from "./drawing.js";
 import { BEST } from "./ruler.js";
 import { KEY_WORD, QUERY_WORD } from "./sentence.js";
 
@@ -22,9 +22,9 @@ export function actOf(from, to) {
 }
 
 /**
- * What sentences are told, in words: the score, the score before, and how much less than the best it is; how
- * far apart the words are; the rule for longer texts; and whether training never showed some angles.
- * @typedef {{ score: string, was?: string, cost: string, apart: string, rule: string, isNew: boolean }} Told
+ * What sentences are told, in words: the score, and the score before; how far apart the words are; the rule
+ * for longer texts; and whether training never showed some angles.
+ * @typedef {{ score: string, was?: string, apart: string, rule: string, isNew: boolean }} Told
  */
 
 /** What is seen of clocks that turn, by the rule for longer texts. */
@@ -44,9 +44,9 @@ const SEEN = {
   added: () =>
     "Now each hand is the sum of its word’s, which stays, and its place’s, which turns. Where these " +
     "disagree, it is short.",
-  ALiBi: ({ score, cost }) =>
+  ALiBi: ({ score }) =>
     "ALiBi turns no hand: all agree. Each step apart costs half a point, and dims all clocks: " +
-    `${BEST} − ${cost} = ${score}.`,
+    `${BEST} − ${show(BEST - score, 2)} = ${score}.`, // of what is seen, so that it adds up
   none: ({ score }) => `No hand turns, so all agree: each word scores ${score}, wherever it stands.`,
 };
 
@@ -56,8 +56,9 @@ const SEEN_TOGETHER = {
   turned: ({ score, isNew }) =>
     `All hands turned, but no angle between two changed, so the score is still ${score}.` +
     (isNew ? NEW_ANGLES : " What a model learns of words so far apart holds anywhere in a text."),
-  added: ({ score, apart, was }) =>
-    `They are still ${apart} apart, but the score went from ${was} to ${score}. ` +
+  added: ({ score, was, apart }) =>
+    `They are still ${apart} apart, ` +
+    (score === was ? `and here the score is still ${score}. ` : `but the score went from ${was} to ${score}. `) +
     "What a model learns of them at one place may fail at another.",
 };
 
@@ -75,15 +76,16 @@ export function attentionSays(state, values, before) {
   const act = actOf(start, state);
   const score = show(values.score, 2);
   const was = before && show(before.values.score, 2);
-  const apart = written(Math.abs(key - query));
+  const distance = round(Math.abs(key - query)); // a drag has fractions
+  const apart = written(distance);
   const isNew = isUnseen(values.excess);
-  const told = { score, was, cost: show(BEST - values.score, 2), apart, rule, isNew };
+  const told = { score, was, apart, rule, isNew };
   if (act === "both") {
     const seen = SEEN_TOGETHER[method] ?? SEEN[method];
     return `Both moved by ${written(Math.abs(query - start.query))}. ${seen(told)}`;
   }
   if (start.base !== state.base) return "The larger the base (here {base}), the slower all clocks but the first.";
-  const side = key === query ? "at the place of" : `${apart} ${key < query ? "before" : "after"}`;
+  const side = distance ? `${apart} ${key < query ? "before" : "after"}` : "at the place of";
   const scored = `With ${WORDS.key} ${side} ${WORDS.query}, the score is ${score}`;
   if (isNew) return `${scored}.${NEW_ANGLES}`;
   if (method !== "turned" || !["query", "key"].includes(act)) return SEEN[method](told);

@@ -129,7 +129,9 @@ FIGURES.words = {
     let slotWidth; // as drawn last
     const heldAt = moveWords(cards, svg, set, current, () => slotWidth);
     const paint = easing(({ slots, weights, outputs, changes }) => {
-      const places = FIRST.map((word, n) => ((heldAt(word) ?? slots[n]) + 0.5) * slotWidth);
+      // A word follows its pointer at once. Noted in what is shown, its slot is where it glides from later.
+      FIRST.forEach((word, n) => (slots[n] = heldAt(word) ?? slots[n]));
+      const places = slots.map((slot) => (slot + 0.5) * slotWidth);
       draw(3 * slotWidth, HEIGHT, weightLines(places, weights));
       cards.forEach((card, n) => showCard(card, places[n], outputs.slice(4 * n, 4 * n + 4), changes[n]));
     });
