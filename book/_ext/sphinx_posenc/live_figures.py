@@ -13,6 +13,7 @@ from pathlib import Path
 
 from docutils import nodes
 from rjsmin import jsmin
+from sphinx.errors import ExtensionError
 
 from posenc.book import widgets
 
@@ -39,7 +40,12 @@ def replace_outputs(app, doctree):
     """Replace widgets in notebooks, and images marked as live, by live figures."""
     for cell in [*doctree.findall(nodes.container)]:
         if figure := cell.get("cell_metadata", {}).get("figure"):  # from myst_markup.py
-            image = next(cell.findall(nodes.image))
+            image = next(cell.findall(nodes.image), None)
+            if image is None:
+                raise ExtensionError(
+                    f"{app.env.docname}: {figure['kind']} has no picture: "
+                    "run `make stills`, and the chapter again"
+                )
             # MyST-NB has a container for an output, with one for each of its MIME types, of which
             # it chooses later. The picture is in the latter; the figure replaces the output.
             output = image.parent.parent
@@ -47,12 +53,14 @@ def replace_outputs(app, doctree):
     for image in [*doctree.findall(nodes.image)]:  # on other pages
         for name in image["classes"]:
             if name.startswith("live-"):
-                draw_image(app, image, CLASSES[name.removeprefix("live-")])
+                draw_image(app, image, name.removeprefix("live-"))
 
 
 def draw_image(app, image, kind):
     """Replace an image by the live figure, in its first state."""
-    widget = widgets.FIGURES[kind]()
+    if kind not in CLASSES:
+        raise ExtensionError(f"{app.env.docname}: no live figure is called {kind!r}")
+    widget = widgets.FIGURES[CLASSES[kind]]()
     path = Path(os.path.relpath(widget.still(), app.srcdir))
     image["uri"] = f"/{path.as_posix()}"
     figure = live(kind, widget.state(), image.deepcopy())

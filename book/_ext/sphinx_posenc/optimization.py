@@ -25,10 +25,14 @@ STYLE = re.compile(
     r'\s*<link rel="stylesheet"[^>]* href="([./]*)(?P<name>_static/[^"?]*)[^>]*>'
 )
 # <img alt="Clocks" src="../_images/turn.svg" />, without a width
-IMAGE = re.compile(r'<img\b(?=[^>]* src="([^":]*)")(?![^>]* width=)')
+IMAGE = re.compile(r'<img\b(?=[^>]*\ssrc="([^":]+)")(?![^>]* width=)')
+UNSIZED = re.compile(r'<img\b(?![^>]* width="[1-9])[^>]*>')
+STYLED_TWICE = re.compile(r'(<img\b[^>]* style="[^"]*)("[^>]*) style="([^"]*)"')
 # <script src="../_static/page/tools.js"></script>, all of them together, and one alone
 SOURCES = re.compile(r'(?:\s*<script src="([./]*)_static/page/[\w.]+"></script>)+')
 PART = re.compile(r'<script src="[./]*(?P<name>_static/page/[\w.]+)"')
+# What isn't left where all styles and parts were known
+LEFT = re.compile('rel="stylesheet"|_static/page/')
 # <script>…</script> of the page, <div class="cell">
 TAG = re.compile(r"<script(?![^>]* src=).*?</script>|<[a-z][^>]*>", re.DOTALL)
 WORD = re.compile(r"(?:--)?[A-Za-z_][\w-]*")
@@ -44,13 +48,13 @@ POLICY = (
 )
 
 
-def size_images(html, folder):
-    """Set each image's size, to prevent layout shifts; lazy-load all but the first."""
+def size_images(html, page):
+    """Set the size of a page's images, to prevent layout shifts; lazy-load all but the first."""
     lazy = ""
 
     def sized(image):
         nonlocal lazy
-        path = folder / unquote(image[1])
+        path = page.parent / unquote(image[1])
         width, height = map(round, imagesize.get(path))
         tag = f'<img width="{width}" height="{height}" decoding="async"{lazy}'
         lazy = ' loading="lazy"'
@@ -58,7 +62,11 @@ def size_images(html, folder):
             tag += f' style="--stacked: {stacked.ratio:.3f}"'
         return tag
 
-    return IMAGE.sub(sized, html)
+    # Of two style attributes, a browser drops the second: so they become one.
+    html = STYLED_TWICE.sub(r"\1; \3\2", IMAGE.sub(sized, html))
+    if unsized := UNSIZED.search(html):
+        raise ExtensionError(f"{page}: give this image a width: {unsized[0]}")
+    return html
 
 
 def files_of_all(pages, pattern):
@@ -101,12 +109,17 @@ def merge(site, pages):
     style = write_style(site, pages, code)
     script = store(folder, "site", ".js", code.encode())
     for path, html in pages.items():
+        joined = rf'\n<script src="\1_static/{script}"></script>'
+        light, places = SOURCES.subn(joined, STYLE.sub("", html))
+        if places > 1 or LEFT.search(light):
+            raise ExtensionError(
+                f"{path}: a style or a script where it isn't looked for"
+            )
         # Pages for other sites' frames have no stylesheet.
         if first := STYLE.search(html):
             link = f'<link rel="stylesheet" href="{first[1]}_static/{style}" />'
-            html = STYLE.sub("", html).replace("</title>", f"</title>\n    {link}", 1)
-        joined = rf'\n<script src="\1_static/{script}"></script>'
-        pages[path] = SOURCES.sub(joined, html)
+            light = light.replace("</title>", f"</title>\n    {link}", 1)
+        pages[path] = light
 
 
 def guard(html):
@@ -124,13 +137,14 @@ def guard(html):
 def finish(app):
     """Optimize the pages, and add a security policy to each.
 
-    A site is finished once, as Sphinx has just written it into an empty folder.
+    A site is finished once, as Sphinx has just written it into an empty folder. `guard` comes last:
+    a policy has the digests of the scripts that are then in a page.
     """
     site, url = app.outdir.resolve(), app.config.html_baseurl
     pages = {
-        path: size_images(path.read_text(encoding="utf-8"), path.parent)
+        path: size_images(path.read_text(encoding="utf-8"), path)
         for path in sorted(site.rglob("*.html"))
-        if "_static" not in path.parts
+        if "_static" not in path.relative_to(site).parts
     }
     if app.config.html_optimized:
         merge(site, pages)

@@ -21,21 +21,22 @@ from pygments.token import Name, Punctuation, Text, Whitespace
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
-# What KaTeX writes for formulas of letters and indices, and the text that looks the same: # is a
-# number, … is what a part holds once it is text. All rules are applied until none matches; each
-# takes a whole part, so that their order is of no account. A formula with anything else in it (a
-# color, a wide space, a fraction) has a <span> left, and stays as KaTeX drew it. To allow more, add
-# a rule here, and a row to FORMULAS in test_extension.py.
+# What KaTeX writes for formulas of letters and indices, and the text that looks the same. All rules
+# are applied until none matches; each takes a whole part, so that their order is of no account. A
+# formula with anything else in it (a color, a wide space, a fraction) has a <span> left, and stays
+# as KaTeX drew it. To allow more, add a rule here, and a row to FORMULAS in test_extension.py.
+TEXT = "((?:[^<]|</?i>|</?su[bp]>)*)"  # what a part holds once all in it is text
+EM = r"-?[\d.]+em"
 CLASSES = "base|m(?:bin|close|inner|op|open|ord|punct|rel)|mathrm|mtight|text|textrm"
 # What slanted letters keep from the next one
-MARGIN = '(?: style="margin-right:#em;")?'
+MARGIN = f'(?: style="margin-right:{EM};")?'
 SPACE = '<span class="mspace" style="margin-right:{}em;"></span>'
 # A prime would look other than KaTeX's.
 INDEX = (
-    '<span class="vlist" style="height:#em;">'
-    '<span style="top:#em;(?:margin-left:#em;)?margin-right:0.05em;">'
-    '<span class="pstrut" style="height:#em;"></span>'
-    '<span class="sizing reset-size6 size3 mtight">(?!′)…</span></span></span>'
+    f'<span class="vlist" style="height:{EM};">'
+    f'<span style="top:{EM};(?:margin-left:{EM};)?margin-right:0.05em;">'
+    f'<span class="pstrut" style="height:{EM};"></span>'
+    f'<span class="sizing reset-size6 size3 mtight">(?!′){TEXT}</span></span></span>'
 )
 AS_TEXT = {
     # In f\,x, and after a comma; and in an index
@@ -48,27 +49,22 @@ AS_TEXT = {
     # In a~b, or a\ b
     '<span class="mspace(?: nobreak)?">\u00a0</span>': "\u00a0",
     # How high a line is
-    '<span class="strut" style="height:#em;(?:vertical-align:#em;)?"></span>': "",
+    f'<span class="strut" style="height:{EM};(?:vertical-align:{EM};)?"></span>': "",
     # x
-    f'<span class="mord mathnormal(?: mtight)?"{MARGIN}>…</span>': r"<i>\1</i>",
+    f'<span class="mord mathnormal(?: mtight)?"{MARGIN}>{TEXT}</span>': r"<i>\1</i>",
     # The g of log
     f'<span(?: class="mtight")?{MARGIN}>([^<]+)</span>': r"\1",
     # 2, +, (, log, and parts that hold others
-    f'<span class="(?:{CLASSES})(?: (?:{CLASSES}))*"{MARGIN}>…</span>': r"\1",
+    f'<span class="(?:{CLASSES})(?: (?:{CLASSES}))*"{MARGIN}>{TEXT}</span>': r"\1",
     # The index of x^2
     f'<span class="msupsub"><span class="vlist-t"><span class="vlist-r">{INDEX}'
     "</span></span></span>": r"<sup>\1</sup>",
     # The index of x_2
     '<span class="msupsub"><span class="vlist-t vlist-t2"><span class="vlist-r">'
     f'{INDEX}<span class="vlist-s">\u200b</span></span><span class="vlist-r">'
-    '<span class="vlist" style="height:#em;"><span></span></span>'
+    f'<span class="vlist" style="height:{EM};"><span></span></span>'
     "</span></span></span>": r"<sub>\1</sub>",
 }
-TEXT = "((?:[^<]|</?i>|</?su[bp]>)*)"
-RULES = [
-    (pattern.replace("#", r"-?[\d.]+").replace("…", TEXT), text)
-    for pattern, text in AS_TEXT.items()
-]
 PLAIN = {Name, Name.Namespace, Punctuation, Whitespace}  # tokens without a color
 
 logger = logging.getLogger(__name__)
@@ -132,7 +128,7 @@ def as_text(drawn):
     before = ""
     while drawn != before:
         before = drawn
-        for pattern, text in RULES:
+        for pattern, text in AS_TEXT.items():
             drawn = re.sub(pattern, text, drawn)
     return drawn
 
