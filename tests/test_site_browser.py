@@ -50,6 +50,16 @@ def test_a_page_is_as_high_before_one_scrolls_as_after(visit, name):
     assert tab.evaluate(HEIGHT) == pytest.approx(before, abs=2)
 
 
+def test_a_line_that_grows_is_reached_by_the_keyboard_and_fades(visit):
+    """As a cell's that prints a dot for each step."""
+    box = visit(CHAPTER).locator(".cell_input pre:visible").first
+    box.evaluate("(box) => { box.textContent = 'a word' }")
+    expect(box).not_to_have_attribute("tabindex", "0")
+    box.evaluate("(box) => box.append('.'.repeat(999))")
+    expect(box).to_have_attribute("tabindex", "0")
+    expect(box).to_contain_class("more")
+
+
 def test_the_theme_is_switched_and_code_is_copied(visit):
     tab = visit(CHAPTER, color_scheme="light")
     button(tab, "List of chapters").click()

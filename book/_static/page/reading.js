@@ -1,47 +1,48 @@
 /* What scrolls: marks in the contents, sections that are measured later, and boxes that the keyboard
    reaches. Uses tools.js; python/page.js calls `watchBox` for what cells print, too. */
-/* global all, onceLoaded, targetOf, whenIdle */
+/* global all, begin, make, onceLoaded, targetOf, whenIdle */
 
-// The contents of the page mark the section that is read: the last one that began above this share of
-// the window, or, at the end of the page, the one that a link led to, or the last.
-const READ = 0.2;
-const contents = all(".bd-toc-nav a[href^='#']");
-const sectionOf = (link) => targetOf(link.hash);
+begin(() => {
+  // The contents of the page mark the section that is read: the last one that began above this share of
+  // the window, or, at the end of the page, the one that a link led to, or the last.
+  const READ = 0.2;
+  const contents = all(".bd-toc-nav a[href^='#']");
+  const sectionOf = (link) => targetOf(link.hash);
 
-function readNow() {
-  const { scrollHeight } = document.documentElement;
-  const isAtEnd = scrollY > 0 && scrollY + innerHeight >= scrollHeight - 2;
-  const isInSight = (link) => sectionOf(link)?.getBoundingClientRect().top > 0;
-  if (isAtEnd) return contents.find((link) => link.hash === location.hash && isInSight(link)) ?? contents.at(-1);
-  return contents.findLast((link) => sectionOf(link)?.getBoundingClientRect().top <= innerHeight * READ);
-}
+  function readNow() {
+    const { scrollHeight } = document.documentElement;
+    const isAtEnd = scrollY > 0 && scrollY + innerHeight >= scrollHeight - 2;
+    const isInSight = (link) => sectionOf(link)?.getBoundingClientRect().top > 0;
+    if (isAtEnd) return contents.find((link) => link.hash === location.hash && isInSight(link)) ?? contents.at(-1);
+    return contents.findLast((link) => sectionOf(link)?.getBoundingClientRect().top <= innerHeight * READ);
+  }
 
-/** Show a link of the contents, which may be taller than the window. `scrollIntoView` would scroll the page. */
-function showInContents(link) {
-  const bar = link.closest(".bd-sidebar-secondary");
-  const fold = link.closest("details"); // "Going further"
-  if (fold) fold.open = true;
-  bar.scrollTop = link.offsetTop - bar.clientHeight / 2;
-}
+  /** Show a link of the contents, which may be taller than the window. `scrollIntoView` would scroll the page. */
+  function showInContents(link) {
+    const bar = link.closest(".bd-sidebar-secondary");
+    const fold = link.closest("details"); // "Going further"
+    if (fold) fold.open = true;
+    bar.scrollTop = link.offsetTop - bar.clientHeight / 2;
+  }
 
-let marked;
-let isMarking = false;
-function markContents() {
-  if (isMarking) return; // once a frame is enough
-  isMarking = true;
-  requestAnimationFrame(() => {
-    isMarking = false;
-    const current = readNow();
-    if (current === marked) return;
-    marked = current;
-    for (const link of contents) link.classList.toggle("active", link.closest("li").contains(current ?? null));
-    if (current) showInContents(current);
-  });
-}
-if (contents.length) {
+  let marked;
+  let isMarking = false;
+  function markContents() {
+    if (isMarking) return; // once a frame is enough
+    isMarking = true;
+    requestAnimationFrame(() => {
+      isMarking = false;
+      const current = readNow();
+      if (current === marked) return;
+      marked = current;
+      for (const link of contents) link.classList.toggle("active", link.closest("li").contains(current ?? null));
+      if (current) showInContents(current);
+    });
+  }
+  if (!contents.length) return;
   addEventListener("scroll", markContents, { passive: true });
   addEventListener("hashchange", markContents); // at the end of a page a link may have nothing to scroll
-}
+});
 
 // Sections that are far away aren't laid out while the page comes (book.css), and their heights are
 // guesses. Once it has come they are measured one by one, each in a task too short to be felt, so that
@@ -50,37 +51,36 @@ if (contents.length) {
 // such as Home's: so they wait.
 const STILL = 500; // ms
 const MOST_WAIT = 100; // ms; beside a figure that plays, a slow machine has no idle time
-const sections = all("article > section > section:not(:has(dl.py)), section > dl.py");
-const unmeasured = [...sections];
-const end = document.createElement("div");
-end.style.display = "flow-root"; // the margin before it doesn't reach below it
+const lateSections = all("article > section > section:not(:has(dl.py)), section > dl.py");
+const unmeasured = [...lateSections];
+const sectionEnd = make("div", { style: "display: flow-root" }); // the margin before it doesn't reach below it
 /** Make a section as high as what it holds, which is laid out when it is asked where it ends. */
-function measure(section) {
-  section.append(end);
-  const height = end.getBoundingClientRect().top - section.getBoundingClientRect().top;
-  end.remove();
+function measureSection(section) {
+  section.append(sectionEnd);
+  const height = sectionEnd.getBoundingClientRect().top - section.getBoundingClientRect().top;
+  sectionEnd.remove();
   section.style.containIntrinsicHeight = `auto ${height}px`;
 }
 let lastMove = -Infinity;
 const noteMove = () => (lastMove = performance.now());
 // A key or a wheel moves the page only some frames later.
 for (const kind of ["keydown", "wheel", "scroll"]) addEventListener(kind, noteMove, { passive: true });
-function measureNext() {
+function measureNextSection() {
   if (performance.now() - lastMove < STILL) {
-    setTimeout(measureNext, STILL);
+    setTimeout(measureNextSection, STILL);
     return;
   }
   const section = unmeasured.shift();
   if (!section) return;
-  measure(section);
-  whenIdle(measureNext, { timeout: MOST_WAIT });
+  measureSection(section);
+  whenIdle(measureNextSection, { timeout: MOST_WAIT });
 }
-onceLoaded(measureNext);
+onceLoaded(measureNextSection);
 
-/** Lay out all sections, where their heights were measured for another width, or without the evidence. */
+/** Lay out all sections: at another width, or once evidence.js shows more, their heights are others. */
 function layOutAll() {
   unmeasured.length = 0;
-  for (const section of sections) section.style.contentVisibility = "visible";
+  for (const section of lateSections) section.style.contentVisibility = "visible";
 }
 onceLoaded(() => {
   const width = innerWidth;
@@ -91,21 +91,26 @@ onceLoaded(() => {
 
 // A box that scrolls takes the keyboard's focus; one that doesn't is no stop. It fades at its right edge
 // (book.css) while anything is hidden there: a number that is cut between digits reads as another one.
-const scrolls = (box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
+const boxScrolls = (box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
 const hasMore = (box) => box.scrollWidth - box.clientWidth - box.scrollLeft > 1;
 const markMore = (box, more) => box.classList.toggle("more", more);
-const sizes = new ResizeObserver((changes) => {
+const watchedBoxes = new ResizeObserver((changes) => {
   // All are measured before one is changed, or each would be laid out again.
-  const measured = changes.map(({ target }) => [target, scrolls(target), hasMore(target)]);
+  const measured = changes.map(({ target }) => [target, boxScrolls(target), hasMore(target)]);
   for (const [box, isStop, more] of measured) {
     if (isStop) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
     markMore(box, more);
   }
 });
-/** Do so with a box, now and whenever its size changes. */
+/** Do so with a box: now, when its size changes, and when what it holds does, as a line that grows. */
 function watchBox(box) {
-  sizes.observe(box);
+  const measure = () => {
+    watchedBoxes.unobserve(box); // or it would wait for another size
+    watchedBoxes.observe(box);
+  };
+  measure();
+  new MutationObserver(measure).observe(box, { characterData: true, childList: true, subtree: true });
   box.addEventListener("scroll", () => markMore(box, hasMore(box)), { passive: true });
 }
-all("article :is(pre, .picture, .pst-scrollable-table-container, div.math)").forEach(watchBox);
+begin(() => all("article :is(pre, .picture, .pst-scrollable-table-container, div.math)").forEach(watchBox));
