@@ -15,7 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import posenc
-from posenc import nn, rotate_pairs
+from posenc import nn, rotate_pairs, scaling
 from posenc.nn import SinusoidalPositionalEncoding as Layer
 
 close = partial(np.testing.assert_allclose, rtol=0, atol=1e-14)
@@ -77,8 +77,9 @@ def test_a_checkpoint_s_table_is_reported_if_it_is_another_one():
     layer = Layer(8)
     # As old versions saved it, for another length, and rounded.
     layer.load_state_dict({"pe": layer.pe[:70].bfloat16()})
-    # Of another base or layout, and of another width.
-    for other in (layer.pe + 0.02, layer.pe[:, :6]):
+    # Of another base or layout, and of another width; or no dense tensor.
+    others = [layer.pe + 0.02, layer.pe[:, :6], layer.pe.numpy(), layer.pe.to_sparse()]
+    for other in others:
         with pytest.warns(UserWarning, match="is not the table of this layer"):
             keys = layer.load_state_dict({"pe": other}, strict=False)
         assert keys.unexpected_keys == ["pe"]
@@ -114,6 +115,11 @@ MISTAKES = {
     ),
     "full, sliding: pass one of them$": lambda: frequencies(
         scaling={"full": {}, "sliding": {}}
+    ),
+    "0, full: pass one of them$": lambda: frequencies(scaling={"full": {}, 0: {}}),
+    "^base must be finite": lambda: posenc.rotary_frequencies(8, base=10**400),
+    "^scaling.*original.* must be at most": lambda: frequencies(
+        scaling={"rope_type": "yarn", "factor": 2, scaling.ORIGINAL: 10**400}
     ),
     "500000, but base is 100": lambda: frequencies(scaling={"rope_theta": 5e5}),
     "even number .* got 3 of 8": lambda: frequencies(

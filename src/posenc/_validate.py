@@ -26,7 +26,9 @@ def check_real(name: str, value: Any, *, positive: bool = False) -> float:
     real = isinstance(value, (float, int, np.integer, np.floating))
     if isinstance(value, bool) or not real:
         raise TypeError(f"{name} must be a real number, got {value!r}")
-    if not -math.inf < value < math.inf:  # torch.compile can trace this; NaN fails it
+    is_beyond_floats = isinstance(value, int) and abs(value) > 1e308
+    # torch.compile can trace this; NaN fails it
+    if is_beyond_floats or not -math.inf < value < math.inf:
         raise ValueError(f"{name} must be finite, got {value!r}")
     if positive and value <= 0:
         raise ValueError(f"{name} must be positive, got {value!r}")

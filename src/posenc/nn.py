@@ -182,14 +182,16 @@ class SinusoidalPositionalEncoding(nn.Module):
         elif name in state_dict:
             warnings.warn(
                 f"{name} in the checkpoint is not the table of this layer: "
-                "its width, base or layout differs",
+                "its width, base or layout differs, or it is no dense tensor",
                 stacklevel=2,
             )
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
-    def _is_mine(self, stored: Tensor) -> bool:
+    def _is_mine(self, stored: Any) -> bool:
         """Return whether a saved table, of any length and shape, is that of this layer."""
         d_model = self.pe.shape[1]
+        if not isinstance(stored, Tensor) or stored.layout != torch.strided:
+            return False
         if stored.is_meta:  # it has no values to compare
             return True
         if stored.numel() % d_model:

@@ -20,6 +20,7 @@ from posenc.encoding import angular_frequencies
 __all__ = ["SCALINGS", "Scaling", "find_scaling", "rotary_frequencies"]
 
 ORIGINAL = "original_max_position_embeddings"
+LONGEST = 2**53  # of lengths: beyond, floats skip whole numbers
 # Fields of such a mapping that don't depend on the type: they are read elsewhere, or by other code.
 SHARED = (
     "rope_type",
@@ -70,7 +71,7 @@ class Setting:
         """Return the length before stretching."""
         limit = self.max_position_embeddings
         value = self.field(ORIGINAL, limit, ", or pass max_position_embeddings")
-        return check_int(f"scaling[{ORIGINAL!r}]", value, minimum=2)
+        return check_int(f"scaling[{ORIGINAL!r}]", value, minimum=2, maximum=LONGEST)
 
     def stretch(self) -> float:
         """Return the factor, or the ratio of the two lengths if the mapping has none."""
@@ -322,7 +323,7 @@ def _scaling(fields: Mapping[str, Any]) -> Scaling:
     if not named and any(isinstance(value, Mapping) for value in fields.values()):
         raise ValueError(
             "scaling has a mapping for each kind of layer, "
-            f"{', '.join(sorted(fields))}: pass one of them"
+            f"{', '.join(sorted(map(str, fields)))}: pass one of them"
         )
     return named[0] if named else SCALINGS["default"]
 
@@ -394,9 +395,14 @@ def rotary_frequencies(
             f"scaling has an unknown field for type {kind.name!r}: {unknown[0]!r}"
         )
     if max_position_embeddings is not None:
-        check_int("max_position_embeddings", max_position_embeddings, minimum=1)
+        check_int(
+            "max_position_embeddings",
+            max_position_embeddings,
+            minimum=1,
+            maximum=LONGEST,
+        )
     if seq_len is not None:
-        check_int("seq_len", seq_len, minimum=1)
+        check_int("seq_len", seq_len, minimum=1, maximum=LONGEST)
     key = "partial_rotary_factor"
     share = check_real(f"scaling[{key!r}]", fields.get(key, 1.0), positive=True)
     if share > 1:
