@@ -40,7 +40,7 @@ export function dials(svg) {
     const slot = width / columns;
     radius = Math.round(isPhone ? 30 : Math.min(43, 0.36 * slot));
     const height = 2 * radius + (isPhone ? 8 : 30);
-    const firstRow = top + (isPhone ? 20 : 16) + radius;
+    const firstRow = top + 16 + radius;
     svg.style.setProperty("--radius", `${radius}px`);
     made.forEach(({ group, share }, pair) => {
       const x = round((0.5 + (pair % columns)) * slot);
