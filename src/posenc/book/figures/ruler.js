@@ -11,8 +11,8 @@ export function ruler(width) {
   const columns = HEAD.places / rows;
   const slot = width / columns;
   const letters = clamp(13, slot * 0.35, 25); // the size of words
-  // Of a row, over the summit: there stand a word, of one letter size, and the score, of 1.8 (turning.css).
-  const sky = 2.8 * letters + 18;
+  // Of a row, over the summit: there stand a word, of one letter size, and the score, of 1.45 (turning.css).
+  const sky = 2.45 * letters + 18;
   const land = clamp(60, width * 0.17, 182); // from the ground up to the summit
   const ground = Math.round(sky + land);
   // Under a row's ground stand the numbers of places, 15 down, and the bracket, 33 down, with the card

@@ -9,19 +9,14 @@ const STEEP = 0.1; // where the score rises by more in one place, the land does 
  * Where the number stands, and the edge of it at which its note begins: in `ruler`'s geometry, for the score
  * of a query and a key, and how much that rises if the key goes right (`lean`).
  */
-function scorePlace(geometry, { query, key, score, lean }) {
-  const { width, letters, level } = geometry;
-  const [center, top] = geometry.place(key);
-  const half = (score < 0 ? 2.4 : 1.9) * letters; // it is 1.8 letters large (turning.css)
-  // On a slope, its edge uphill is that of the key's card, so that it stays clear of higher words.
-  const x = clamp(half, center - clamp(-0.3, lean, 0.3) * half, width - half);
+function scorePlace({ place, width, letters, level }, { key, score, lean }) {
+  const [center, top] = place(key);
+  const half = (score < 0 ? 1.9 : 1.5) * letters; // it is 1.45 letters large (turning.css)
+  const x = clamp(half, center, width - half);
   // The note stands downhill, unless it has no room there: then uphill, and both are higher by the slope.
   const isRising = lean > STEEP;
   const hasRoom = (isRising ? x : width - x) >= half + NOTE;
-  // Both are higher, too, where the query's card is uphill and close: as the land is there, less the
-  // farther that is, and not at all from one place apart on.
-  const apart = query - key;
-  const lift = hasRoom ? Math.max(0, lean * apart - 2 * apart ** 4) : Math.abs(lean);
+  const lift = hasRoom ? 0 : Math.abs(lean);
   // Over the key's card; `sky` in ruler.js has the room above the land.
   const y = top + level(score + lift) - 1.5 * letters - 18;
   return { x, y, edge: isRising === hasRoom ? -half : half };
