@@ -4,7 +4,6 @@ Known faults are tried in `test_checks`; public bugs are in `recall`, and others
 decoders, in chapters 14 and 19.
 """
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -57,10 +56,6 @@ def in_torch(seq_len, d_model):
     return nn.functional.pad(rows, (0, d_model % 2))
 
 
-def slightly_faster(n, d):
-    return sinusoidal_encoding(np.arange(n) * (1 + 6e-7), d)
-
-
 def learned(seq_len, d_model):
     return np.random.default_rng(d_model).normal(size=(5000, d_model))[:seq_len]
 
@@ -72,12 +67,6 @@ def tensor2tensor(n, d):
     angles = np.outer(np.arange(n, dtype=np.float32), omega)
     rows = np.hstack([np.sin(angles), np.cos(angles)])
     return np.pad(rows, [(0, 0), (0, d % 2)])[None]
-
-
-def detr(n, d):
-    """With the small number that its code has."""
-    step = 2 * np.pi / (n + 1e-6)
-    return checks.Convention(first=1, step=step).table(n, d)
 
 
 MEMORY = np.zeros(500_000, np.float32)
@@ -121,14 +110,14 @@ add_all(
     "table",
     {
         "right: learned": learned,
-        "right: fifty rows, learned": lambda n, d: learned(50, d)[:n],
         "right: tensor2tensor": tensor2tensor,
-        "right: DETR": detr,
+        "right: DETR, with the small number that its code has": lambda n, d: (
+            checks.Convention(first=1, step=2 * np.pi / (n + 1e-6)).table(n, d)
+        ),
         "right: of forty rows": lambda n, d: table(min(n, 40), d),
         "right: in half precision": lambda n, d: in_torch(n, d).bfloat16(),
         "shape: complex64": lambda n, d: in_torch(n, d) + 7j,
         "shape: your code raises": lambda n, d: in_torch(n, d).to("meta"),
-        "values: 0 for 0.841471; no known fault": lambda n, d: table(n, d).astype(int),
         "repeat: the first result": in_shared_memory,
         "repeat: depends on earlier calls": growing,
         "values: minus sign": rising,
@@ -154,19 +143,20 @@ add_all(
 add("table", "right: of one width", without_one_pair, widths=[16, 32])
 add("table", "values: pass `lambda n, d: encode(n + 2, d)[..., 2:, :]`, with", padded)
 add("table", "right: behind padding", lambda n, d: padded(n + 2, d)[..., 2:, :])
-RISING = checks.Convention("sin, cos", "d/2 - 1", base=1 / 500_000)
-add("table", "values: minus sign", RISING.table)
 add("table", "values: minus sign", checks.Convention(base=1e-4, first=2).table)
-# Its frequencies are seen but for whole turns.
-add("table", "values: no known fault", RISING.table, convention="tensor2tensor")
-add("table", "right: of width two", table, widths=2)
+add(
+    "table",
+    "values: no known fault",  # frequencies are seen but for whole turns
+    checks.Convention("sin, cos", "d/2 - 1", base=1 / 500_000).table,
+    convention="tensor2tensor",
+)
 add("table", "values: nothing turns", lambda n, d: [[0, 1]] * n, widths=2)
 NUMPYS = checks.Convention(base=np.float32(10_000), first=np.int64(0))
 add("table", "right: numbers of numpy", table, convention=NUMPYS)
 add(
     "table",
     "values: [1.0000006 1.0000006 1.0000006 1.0000006] times right",
-    slightly_faster,
+    lambda n, d: sinusoidal_encoding(np.arange(n) * (1 + 6e-7), d),
     convention="paper",
 )
 add(
@@ -217,15 +207,11 @@ class WithoutTorch:
         return x + table(*x.shape[1:]).astype(x.dtype)
 
 
-FIRST = SinusoidalPositionalEncoding(16, batch_first=False)
-
-
 add_all(
     "module",
     {
         "right: of the package": SinusoidalPositionalEncoding,
-        "right: sequence first": FIRST,
-        "right: a layer": Layer,
+        "right: sequence first": SinusoidalPositionalEncoding(16, batch_first=False),
         "right: short": Layer(16, 260),
         "right: positions required": PositionsRequired(),
         "right: no module": WithoutTorch(),
@@ -233,9 +219,6 @@ add_all(
         "state: reset_parameters": Emptied,
     },
 )
-add("module", "values: batch for sequence", FIRST, batch_first=True)
-add("module", "right: on meta", SinusoidalPositionalEncoding, laws=["meta"])
-add("module", "right: of width 2", Layer, widths=[2])
 add("module", "right: of one row", PositionsRequired(16, 1), laws=["masked"])
 ADDING = {
     "right: times root": lambda x, rows: (x * x.size(-1) ** 0.5 + rows, None),
@@ -276,17 +259,9 @@ def swapped_power(x, p):
     return rotate_pairs(x, p, frequencies=(np.arange(pairs) / pairs) ** 1e-4)
 
 
-def from_the_first(x, p):
-    return rotate_pairs(x, int(p[0]) + torch.arange(x.shape[-2]))
-
-
 def both(q, k):
     """Count by itself, and turn keys, too."""
     return rotate_pairs(q), rotate_pairs(k)
-
-
-def up_to_eight_heads(x, p):
-    return rotate_pairs(x, p * (x.ndim < 4 or x.shape[1] < 8))
 
 
 def numbered_through(x, p):
@@ -294,38 +269,17 @@ def numbered_through(x, p):
     return rotate_pairs(x, p + begin if x.ndim > 2 else p)
 
 
-def crossed(x, p):
-    """Turn -x in the second half."""
-    half = x.shape[-1] // 2
-    return rotate_pairs(x, p) * torch.tensor([1, -1]).repeat_interleave(half)
-
-
-def without_cosines(x, p):
-    """Return the terms with sines alone."""
-    omega = torch.tensor(posenc.rotary_frequencies(x.shape[-1])[0])
-    angles = p[..., None] * torch.cat([omega, omega])
-    return rotate_pairs(x, p) - x * angles.cos()
-
-
 def filled_with_ones(x, p):
     """Turn six of eight pairs; of others, the sine is 1, too."""
-    sines = (p[..., None] * torch.tensor(OMEGA)).sin()
-    cosines = (p[..., None] * torch.tensor(OMEGA)).cos()
-    cosines[..., -2:] = sines[..., -2:] = 1
-    return rotate_pairs(x, turns=(cosines, sines))
+    angles = p[..., None] * torch.tensor(OMEGA[:6])
+    fill = partial(nn.functional.pad, pad=(0, 2), value=1)
+    return rotate_pairs(x, turns=(fill(angles.cos()), fill(angles.sin())))
 
 
 def untrainable(x, p):
     if x.requires_grad:
         x.register_hook(int)  # which takes no arrays
     return rotate_pairs(x, p)
-
-
-def late_and_cut_off(x, p):
-    """Begin late, and raise in a later call."""
-    if p[0] == 200:
-        raise IndexError
-    return rotate_pairs(x, p + (p[0] == 1))
 
 
 add_all(
@@ -345,9 +299,9 @@ add_all(
         "values: or convention=; if a norm follows": lambda x, p: (
             rotate_pairs(x, p) / x.norm(dim=-1, keepdim=True)
         ),
-        "values: dimension 8 is -sin0*x0 -cos0*x8 for +sin0*x0 +cos0*x8": crossed,
-        "values: dimension 0 is 0 -sin0*x8 for +cos0*x0 -sin0*x8": without_cosines,
-        "batch: fail have other positions: 0 is taken": up_to_eight_heads,
+        "batch: fail have other positions: 0 is taken": lambda x, p: rotate_pairs(
+            x, p * (x.ndim < 4 or x.shape[1] < 8)
+        ),
         "batch: position + length*batch": numbered_through,
         "rows: not finite": lambda x, p: (
             torch.nan * x if p.ndim > 1 else rotate_pairs(x, p)
@@ -363,7 +317,6 @@ add_all(
 for extent in ("partial", "proportional"):
     for pairing in ("halves", "neighbors"):
         add("rotary", f"right: {extent}, {pairing}", part(extent, pairing, 0.25))
-add("rotary", "right: factor", turn(attention_factor=100.0), attention_factor=100.0)
 AXES = np.kron(np.eye(2), OMEGA[:4])
 
 
@@ -372,19 +325,17 @@ def of_two_axes(x, *, positions):
     return rotate_pairs(x, turns=(angles.cos(), angles.sin()))
 
 
-add("rotary", "right: axes by name", of_two_axes, frequencies=AXES, laws=["axes"])
-short = lambda x, *, positions: of_two_axes(x, positions=torch.arange(64)[positions])  # noqa: E731
-add("rotary", "right: axes of 64", short, frequencies=AXES, laws=["axes"])
-# Half of the width was to turn.
-add(
+add_all(
     "rotary",
-    "values: the numbers of another convention",
-    rotate_pairs,
-    frequencies=OMEGA[::2],
-    widths=[16],
+    {
+        "right: axes by name": of_two_axes,
+        "right: axes of 64": lambda x, *, positions: of_two_axes(
+            x, positions=torch.arange(64)[positions]
+        ),
+    },
+    frequencies=AXES,
+    laws=["axes"],
 )
-eighth = lambda x, p: torch.cat([turn(base=5e5)(x[..., :8], p), x[..., 8:]], -1)  # noqa: E731
-add("rotary", "right: an eighth of the width", eighth, widths=[64])
 add(
     "rotary",
     "values: dimension 6 is +1*x6 -1*x14 for 0 +1*x6",
@@ -392,21 +343,20 @@ add(
     convention=checks.Convention("halves", extent="proportional", share=0.75),
     widths=[16],
 )
-BACKWARDS = replace(checks.KNOWN["rotary, halves"], direction="backwards")
 add(
     "rotary",
     "values: other frequencies",
     lambda x, p: rotate_pairs(x, -p, frequencies=700.0 ** -np.linspace(0, 7 / 8, 8)),
-    convention=BACKWARDS,
+    convention=checks.Convention("halves", direction="backwards"),
     widths=[16],
 )
 add("rotary", "right: compiled, moved", rotate_pairs, laws=["compile", "device"])
 add("rotary", "right: both", lambda x, p: both(x, -x)[0], laws=WITHOUT_POSITIONS)
 WITH_THEIR_LAW = {
-    "start: row + first position": from_the_first,
+    "start: row + first position": lambda x, p: rotate_pairs(
+        x, int(p[0]) + torch.arange(x.shape[-2])
+    ),
     "half: no known fault": lambda x, p: posenc.rotate_pairs(x, p / 3),
-    "start: position + 1 is taken": lambda x, p: rotate_pairs(x, p + 1),
-    "start: your code raises": late_and_cut_off,
     # With the gradient of what doesn't turn
     "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
     "gradient: your code raises": untrainable,
@@ -446,11 +396,6 @@ def last_row(seq_len):
     return alibi_bias(12, seq_len)[None, :, -1:]
 
 
-def run_over(n):
-    """Return offsets of which later keys' are those of the next query, from the far end."""
-    return offsets(n) - (n + 1) * (offsets(n) > 0)
-
-
 def in_a_window(rows):
     """Return the index of an offset in a window, which grows with it: that of a column of it."""
     return offsets(rows) * 5 + 5 * rows
@@ -463,7 +408,6 @@ add(
     expected=None,
     laws=["shape", "values", "offset"],
 )
-HEADS = np.arange(1.0, 13)[:, None, None]
 add_all(
     "bias",
     {
@@ -476,17 +420,11 @@ add_all(
         "values: shape (8, 300, 300) for (2, 300, 300)": (
             lambda n: alibi_bias(2 if n < 99 else 8, n)
         ),
-        "values: a bias of shape (300, 4, 300)": (
-            lambda n: alibi_bias(4, n).swapaxes(0, n // 300)
-        ),
         "values: a constant is added to each row": lambda n: alibi_bias(1, n) - 2**-8,
         "values: only the key counts; if a mask": lambda n: 0.0 * offsets(n) + range(n),
         "values: each row is a constant": lambda n: 1.0 * np.indices((n, n))[0],
-        "values: it is 1, 1, 1, 1, 1, 1, 1, 1, 0.002762": (
-            lambda n: 2.0**-HEADS * -abs(offsets(n))
-        ),
-        "values: slopes are [0.62996052 0.39685026": (
-            lambda n: 2.0 ** (-8 * HEADS / 12) * -abs(offsets(n))
+        "values: slopes are [0.62996052 0.39685026": lambda n: (
+            2.0 ** (-2 / 3 * np.arange(1, 13)[:, None, None]) * -abs(offsets(n))
         ),
         "values: later keys' sign": lambda n: 0.25 * offsets(n),
         "values: it is 0 times": lambda n: -0.0 * offsets(n),
@@ -511,10 +449,6 @@ add_all(
         "with where that is [-1  1 -2  2 -3  3]": lambda n: buckets(n).swapaxes(1, 2),
         "values: where that is [300 300 300 300 300 300] (300 stands for 0)": (
             lambda n: buckets(n) * (abs(offsets(n)) < 9)
-        ),
-        # The shift of Transformer-XL runs into the next row.
-        "values: where that is [300 -91 -91 -91 -91 -91] (300 stands": lambda n: (
-            np.where(offsets(n) == 1, 0, LEARNED[:, t5_buckets(run_over(n))])
         ),
     },
     expected=buckets,
@@ -552,7 +486,6 @@ add_all(
     {
         "right: words": words,
         "right: NaN at padding": lambda mask: np.where(mask, words(mask), np.nan),
-        "values: it gives [0 0 2 3 4] for [0 0 0 1 2]": as_roberta,
         "values: shape (5, 2) for (2, 5)": lambda mask: words(mask).T,
     },
     expected="left padding",
@@ -569,16 +502,13 @@ add_all(
 )
 
 
-def of_samples(segments):
-    """Restart in each sample of eight tokens, too."""
-    same = segments[:, :, None] == segments[:, None]
-    return same.tril().sum(-1).sub(1) % 8
-
-
 add(
     "positions",
     "values: column 13: 0 for 8; it gives [4 5 6 7 0 1 2 3 4] for [4 5 6 7 8 9",
-    of_samples,
+    # They restart in each sample of eight tokens, too.
+    lambda segments: (
+        (segments[:, :, None] == segments[:, None]).tril().sum(-1).sub(1) % 8
+    ),
     expected="packing",
 )
 add(
@@ -622,11 +552,6 @@ def spoiled(tokens, positions=None, mask=None, segments=None):
     return scores if mask is None else np.where(mask[..., None], scores, np.nan)
 
 
-class Seeing(nn.Module):
-    def forward(self, tokens, positions=None, mask=None, segments=None):
-        return full(tokens, positions, mask)
-
-
 def without_positions(tokens, positions=None, mask=None):
     return ABSOLUTE.full(tokens, mask=mask)
 
@@ -664,10 +589,9 @@ READERS = {  # functions `full`
     "shape: all tokens get the same": lambda t: 0 * full(t) + range(tiny.VOCABULARY),
     "repeat: call `eval()`": lambda t: full(t) * DROPOUT.integers(0, 2, (*t.shape, 1)),
     "batch: text 1, token": lambda t: np.repeat(full(t[:1]), len(t), axis=0),
-    "packed: packed texts seen": Seeing(),
     "padded: padding seen": lambda t, positions=None, mask=None: full(t, positions),
     "padded: positions ignored": without_positions,
-    "causal: later": lambda tokens, positions=None: AHEAD.full(tokens),
+    "causal: later words are seen": lambda tokens, positions=None: AHEAD.full(tokens),
 }
 add_all("decoder", {says: Pair(reader) for says, reader in READERS.items()})
 add_all(
@@ -675,7 +599,6 @@ add_all(
     {
         "right: absolute": ABSOLUTE,
         "right: one score": Pair(lambda t: full(t)[..., :1], one_score),
-        "causal: later words are seen": AHEAD,
         "steps: if `full` has no argument `positions`, give it one": AHEAD,
         "steps: no known fault": Pair(full, slightly_off),
         "steps: calls begin 1 late": OFF_BY_ONE,

@@ -140,11 +140,6 @@ BAD = {  # options of a check, by what is said of them
         "kind": "bias",
         "expected": np.ones,
     },
-    r"expected= or right= can.t be used: shape \(3, 2\) for \(3, 24\)": {
-        "kind": "positions",
-        "expected": "images",
-        "right": lambda sizes: np.ones((3, 2)),
-    },
     r"expected= or right= can.t be used: .*no_frames": {
         "kind": "positions",
         "expected": "images",
