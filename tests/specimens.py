@@ -60,13 +60,16 @@ def learned(seq_len, d_model):
     return np.random.default_rng(d_model).normal(size=(5000, d_model))[:seq_len]
 
 
+def in_float32(n, omega):
+    angles = torch.arange(n)[:, None] * omega
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+
 def tensor2tensor(n, d):
-    """All in float32, with a reciprocal: the order of operations with the most rounding."""
-    exponents = np.linspace(0, 1, d // 2, dtype=np.float32)
-    omega = 1 / np.exp(exponents * np.log(np.float32(10_000)))
-    angles = np.outer(np.arange(n, dtype=np.float32), omega)
-    rows = np.hstack([np.sin(angles), np.cos(angles)])
-    return np.pad(rows, [(0, 0), (0, d % 2)])[None]
+    """With a reciprocal: the order of operations with the most rounding."""
+    logarithms = torch.linspace(0, 1, d // 2) * torch.tensor(10_000.0).log()
+    rows = in_float32(n, 1 / logarithms.exp())
+    return nn.functional.pad(rows, (0, d % 2))[None]
 
 
 MEMORY = np.zeros(500_000, np.float32)
@@ -85,12 +88,6 @@ def growing(n, d):
     """A long call leaves its base behind, as dynamic scaling may."""
     LENGTHS.append(n)
     return sinusoidal_encoding(n, d, base=10_000.0 * max(LENGTHS) / 2048)
-
-
-def rising(n, d):
-    """In float32, whose rounding is of the great angles."""
-    angles = torch.arange(n)[:, None] * 10_000 ** (torch.arange(0, d, 2) / d)
-    return torch.stack((angles.sin(), angles.cos()), dim=2).flatten(1)
 
 
 def without_one_pair(n, d):
@@ -120,7 +117,10 @@ add_all(
         "shape: your code raises": lambda n, d: in_torch(n, d).to("meta"),
         "repeat: the first result": in_shared_memory,
         "repeat: depends on earlier calls": growing,
-        "values: minus sign": rising,
+        # The angles are great, and so is their rounding.
+        "values: minus sign": lambda n, d: in_float32(
+            n, 10_000 ** (torch.arange(0, d, 2) / d)
+        ),
         "values: learned=True": lambda n, d: table(n, d) ** 3,
         "values: dimension 1 is 0 +sin0 for 0 +cos0": lambda n, d: np.repeat(
             table(n, d)[:, ::2], 2, axis=1
@@ -264,11 +264,6 @@ def both(q, k):
     return rotate_pairs(q), rotate_pairs(k)
 
 
-def numbered_through(x, p):
-    begin = x.shape[-2] * torch.arange(len(x))[:, None]
-    return rotate_pairs(x, p + begin if x.ndim > 2 else p)
-
-
 def filled_with_ones(x, p):
     """Turn six of eight pairs; of others, the sine is 1, too."""
     angles = p[..., None] * torch.tensor(OMEGA[:6])
@@ -302,7 +297,9 @@ add_all(
         "batch: fail have other positions: 0 is taken": lambda x, p: rotate_pairs(
             x, p * (x.ndim < 4 or x.shape[1] < 8)
         ),
-        "batch: position + length*batch": numbered_through,
+        "batch: position + length*batch": lambda x, p: rotate_pairs(
+            x, p + x.shape[-2] * torch.arange(len(x))[:, None] if x.ndim > 2 else p
+        ),
         "rows: not finite": lambda x, p: (
             torch.nan * x if p.ndim > 1 else rotate_pairs(x, p)
         ),
@@ -552,10 +549,6 @@ def spoiled(tokens, positions=None, mask=None, segments=None):
     return scores if mask is None else np.where(mask[..., None], scores, np.nan)
 
 
-def without_positions(tokens, positions=None, mask=None):
-    return ABSOLUTE.full(tokens, mask=mask)
-
-
 def one_score(tokens, cache):
     scores, cache = DECODER.step(tokens, cache)
     return scores[..., :1], cache
@@ -590,7 +583,9 @@ READERS = {  # functions `full`
     "repeat: call `eval()`": lambda t: full(t) * DROPOUT.integers(0, 2, (*t.shape, 1)),
     "batch: text 1, token": lambda t: np.repeat(full(t[:1]), len(t), axis=0),
     "padded: padding seen": lambda t, positions=None, mask=None: full(t, positions),
-    "padded: positions ignored": without_positions,
+    "padded: positions ignored": lambda t, positions=None, mask=None: ABSOLUTE.full(
+        t, mask=mask
+    ),
     "causal: later words are seen": lambda tokens, positions=None: AHEAD.full(tokens),
 }
 add_all("decoder", {says: Pair(reader) for says, reader in READERS.items()})
