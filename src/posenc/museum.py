@@ -8,8 +8,6 @@ A fault's `make` takes a call of a table, a layer or a rotation, and returns wha
 fault gives, of the shape of x. What other kinds of subjects may have wrong is found beside them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -83,17 +81,18 @@ def at(place: Callable[[Numbers], Any]) -> Make:
     return lambda call: call.of(k=place(numbers_of(call)) + 0 * call.k)
 
 
-Powers = Callable[[Floats, float], Any]  # of the powers p, such as 2i/d, and the base
+def spread(frequencies: Callable[[Floats, float], Any], ahead: float = 0.0) -> Make:
+    """Return what encodes at other frequencies, of the powers p, such as 2i/d, and the base.
 
-
-def spread(first: Powers, second: Powers | None = None) -> Make:
-    """Return what encodes at other frequencies; `second` are the second dimensions', if other."""
+    Those of the second dimensions may have powers of their own, so many pairs ahead.
+    """
 
     def make(call: EncodingCall) -> Floats:
-        base, positions = call.convention.base, call.positions[..., None]
-        firsts = first(call.powers, base)
-        seconds = second(call.powers, base) if second else firsts
-        return call.encode(positions * firsts, positions * seconds)
+        powers, base = call.powers, call.convention.base
+        firsts = call.positions[..., None] * frequencies(powers, base)
+        later = powers + ahead / len(powers)
+        seconds = call.positions[..., None] * frequencies(later, base)
+        return call.encode(firsts, seconds)
 
     return make
 
@@ -214,16 +213,13 @@ FAULTS = [
     Fault(
         "dimension for pair",
         "the exponent counts dimensions; write `2 * (i // 2)` for `2 * i`",
-        spread(
-            lambda p, base: base ** (-2 * p),
-            lambda p, base: base ** -(2 * p + 1 / len(p)),
-        ),
+        spread(lambda p, base: base ** (-2 * p), ahead=0.5),
         number="2",
     ),
     Fault(
         "own exponent",
         "the cosine has its own; write `2 * (i // 2)` for `i`",
-        spread(lambda p, base: base**-p, lambda p, base: base ** -(p + 1 / len(p) / 2)),
+        spread(lambda p, base: base**-p, ahead=0.5),
         number="9",
     ),
     Fault(

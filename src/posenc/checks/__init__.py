@@ -12,8 +12,6 @@ True
 interleaved; exponent i/(d/2); base 10000; counted from 0 up (paper)
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress

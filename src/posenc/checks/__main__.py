@@ -5,8 +5,6 @@ not be checked: the name doesn't exist, an argument is wrong, the code raises as
 calls it, or posenc itself failed. What else a check may be told is told in Python.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import json

@@ -3,8 +3,6 @@
 Each function tests a law, which `laws.LAWS` lists.
 """
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 from typing import Any

@@ -5,8 +5,6 @@ compares two of these, or two parts of one. A cause is the right bias with one t
 is measured in each trial that fails; `Bias.changes` has them in the order that they are tried.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Builders of position ids, for padded and packed texts and for images."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -44,17 +42,17 @@ class Builder(Subject):
 
     def prepare(self) -> None:
         """Find the library, and build the ids that are meant."""
-        self.find_library(lambda: self.called(self.subject))
+        super().prepare()
         if self.right:
             self.meant = self.built(self.right)
 
-    def called(self, build: Any) -> Any:
-        """Call a function."""
-        return user(build, self.array(self.given, "int64"))
+    def plain(self, build: Any = None) -> Any:
+        """Call the function, or another one."""
+        return user(build or self.subject, self.array(self.given, "int64"))
 
     def built(self, build: Any) -> Floats:
         """Return ids in the shape of those that are meant, and 0 for those that nobody reads."""
-        ids = floats(self.called(build), finite=False)
+        ids = floats(self.plain(build), finite=False)
         if ids.shape != self.meant.shape:
             raise Broken(f"shape {ids.shape} for {self.meant.shape}")
         # Those of padding, unless `right` says what they are

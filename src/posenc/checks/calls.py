@@ -4,8 +4,6 @@
 and `Broken` if the result isn't what was asked for: a law that calls it reports that.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from functools import cache, cached_property, partial
@@ -53,10 +51,6 @@ class Code(Subject):
         makes = isroutine(subject) or isinstance(subject, partial)
         self.factory = isinstance(subject, type) or (self.kind == "module" and makes)
         self.made: Any = cache(self.make)
-
-    def prepare(self) -> None:
-        """Find the library."""
-        self.find_library(self.plain)
 
     def make(self, width: int) -> Any:
         """Return what is called: the subject, or what a class makes, in evaluation mode."""

@@ -10,8 +10,6 @@ sequence turn by 1, 0.1 and 0.01 radians a position, a `Fault` is made that enco
 frequencies, and named if it gives what was measured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -47,10 +45,19 @@ def explain(trials: list[Trial], kind: str, meant: Iterable[Convention]) -> str:
 
 def measured_causes(trials: list[Trial], in_part: bool = False) -> str:
     """Return what the first family gives that gives all rows, or those that fail."""
-    failing = [trial for trial in trials if trial.failing.any()]
-    explained = failing if in_part else trials
-    for family in families(failing) if failing else ():
-        texts = causes(family, explained, in_part)
+    failing = [trial for trial in trials if trial.worst > 1]
+    families: list[Iterable[Fault]] = [
+        # One number tells all entries.
+        other_factor(failing),
+        # A sentence tells all rows; 2*position also doubles frequencies.
+        OTHER_POSITIONS,
+        # A number for each pair of dimensions
+        other_frequencies(failing),
+        # Those that in all calls would be another convention
+        known(*SOME_CALLS),
+    ]
+    for family in families:
+        texts = causes(family, failing if in_part else trials, in_part)
         if texts:
             return f"the rows that fail have {texts}" if in_part else texts
     return ""
@@ -99,18 +106,6 @@ def following(convention: Convention) -> Fault:
 
 
 # Families
-
-
-def families(failing: list[Trial]) -> Iterator[Iterable[Fault]]:
-    """Yield families of faults; the first that has one which gives all calls is told."""
-    # One number tells all entries.
-    yield other_factor(failing)
-    # A sentence tells all rows; 2*position also doubles frequencies.
-    yield OTHER_POSITIONS
-    # A number for each pair of dimensions
-    yield other_frequencies(failing)
-    # Those that in all calls would be another convention
-    yield known(*SOME_CALLS)
 
 
 def at_each_width(field: str, values: dict[int, Any]) -> Make:

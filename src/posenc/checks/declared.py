@@ -5,8 +5,6 @@ of all rows, a width each, `sequences`. For example, code that adds the paper's 
 of `tables`. It needn't give all entries: a fault in a few is told beside what gives most.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ A law makes some `Text`, whose scores are known since its parts were read alone,
 cause is a wrong argument that makes `full`, which needs no cache, give the same wrong scores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
@@ -47,6 +45,8 @@ OF_A_CACHE = (
     "argument `positions`, give it one, so that other positions are tried"
 )
 
+Wrong = Iterator[tuple[str, str, Any]]  # sentences, and wrong arguments by name
+
 
 class Text(NamedTuple):
     """Texts, one a row, and what a decoder should make of them."""
@@ -73,9 +73,9 @@ class Decoder(Subject):
         random = np.random.default_rng(SEED)
         self.tokens: Any = random.integers(1, VOCABULARY, (TEXTS, self.length))
 
-    def prepare(self) -> None:
-        """Find the library."""
-        self.find_library(lambda: self.called(self.subject, self.tokens))
+    def plain(self) -> Any:
+        """Read all texts."""
+        return self.called(self.subject, self.tokens)
 
     # Reading
 
@@ -150,15 +150,6 @@ class Decoder(Subject):
         row, k = np.indices(self.tokens.shape)
         return self.arranged(row, np.maximum(k - row, 0), k >= row)
 
-    def packed(self) -> Text:
-        """Turn a b c d, e f g h into a b e f, and e f a b, each text's positions from 0."""
-        row, k = np.indices(self.tokens.shape)
-        begin = self.length // 2 - 1
-        second = k >= begin
-        text = np.where(second, row[::-1], row)
-        word = np.where(second, k - begin, k)
-        return self.arranged(text, word, k >= 0, segments=second.astype(np.int64))
-
     # Causes
 
     def explain(self, trials: list[Trial]) -> str:
@@ -174,9 +165,6 @@ class Decoder(Subject):
             with suppress(Broken, Raised, Skip):
                 scores = self.whole(text.tokens, **text.arguments | {name: other})
                 yield sentence, text.masked(scores)
-
-
-Wrong = Iterator[tuple[str, str, Any]]  # sentences, and arguments by name
 
 
 def ignored(text: Text) -> Wrong:
@@ -288,5 +276,11 @@ def ragged(decoder: Decoder) -> Trials:
 
 
 def packed(decoder: Decoder) -> Trials:
-    """Read two texts in each row."""
-    yield decoder.compare(decoder.packed())
+    """Turn a b c d, e f g h into a b e f, and e f a b, each text's positions from 0."""
+    row, k = np.indices(decoder.tokens.shape)
+    begin = decoder.length // 2 - 1
+    second = k >= begin
+    text = np.where(second, row[::-1], row)
+    word = np.where(second, k - begin, k)
+    segments = second.astype(np.int64)
+    yield decoder.compare(decoder.arranged(text, word, k >= 0, segments=segments))

@@ -4,8 +4,6 @@
 have, is in `declared`. Tables, layers and rotations are subclasses, in `kinds`.
 """
 
-from __future__ import annotations
-
 from bisect import bisect
 from collections.abc import Sequence
 from contextlib import suppress

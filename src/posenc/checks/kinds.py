@@ -1,7 +1,5 @@
 """Tables, layers and rotations: how each is called, with arrays of its library."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 

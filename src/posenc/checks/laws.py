@@ -5,8 +5,6 @@ it for trials (`trials`), by a function of `battery` or beside the subject. If o
 subject explains it. What came out is a row of the report (`reports`).
 """
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress

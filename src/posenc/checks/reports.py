@@ -121,7 +121,11 @@ class Report:
         that has no reason.
         """
         if not isinstance(reasons, Mapping):
-            reasons = in_file(reasons).get(self.subject, {})
+            import tomllib  # not among what a page loads
+
+            subjects: dict[str, dict[str, str]]
+            subjects = tomllib.loads(Path(reasons).read_text("utf-8"))
+            reasons = subjects.get(self.subject, {})
         rows = {row.law: row for row in self.rows}
         for law, reason in reasons.items():
             if law not in rows or not reason:
@@ -172,13 +176,6 @@ class Report:
         if not self.passed:
             kind = RuntimeError if self.of_status("internal") else AssertionError
             raise kind(repr(self))
-
-
-def in_file(path: str | Path) -> dict[str, dict[str, str]]:
-    """Return the expected failures of a TOML file: subject → law → reason."""
-    import tomllib  # not among what a page loads
-
-    return tomllib.loads(Path(path).read_text("utf-8"))
 
 
 def linked(cause: str) -> str:

@@ -7,8 +7,6 @@ way has other indices, signs, or a sine of 0 or 1. To a table's dimension one te
 Terms are measured in a long sequence, whose x is drawn, so that no others give the same numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -6,8 +6,6 @@ broken in a way that isn't a number. `Raised` means that the code under test rai
 exception is a failure of these checks, "internal".
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 import sys
@@ -180,23 +178,21 @@ class Subject:
     kind = ""
     usage = ""  # how it is called
     explain: Any  # takes a law's trials, returns what gives the same numbers, or ""
+    plain: Callable[[], Any]  # the first call of the code
     library: Any = np  # whose arrays the code takes: numpy or torch
 
     def __init__(self, subject: Any) -> None:
         self.subject: Any = subject
 
     def prepare(self) -> None:
-        """Call the code for the first time; what it tells is kept for the laws."""
-
-    def find_library(self, call: Callable[[], Any]) -> None:
-        """Set the library: torch if a call takes and returns its tensors; or numpy."""
+        """Find the library: torch if a plain call takes and returns its tensors; or numpy."""
         # Tensors go first: code that caches tables would otherwise cache numpy's. If neither is
         # taken, a law will report the error that tensors make.
         torch = sys.modules.get("torch", np)
         for library in (torch, np):
             self.library = library
             with suppress(Raised):
-                if hasattr(call(), "detach") == (library is not np):
+                if hasattr(self.plain(), "detach") == (library is not np):
                     return
         self.library = torch
 
