@@ -61,10 +61,7 @@ def test_a_known_fault_is_caught_and_named(fault):
     known = Convention("halves" if is_rotary else "interleaved", base=5e5)
 
     def rotate(x, k):
-        k = np.asarray(k, float)
-        if (x.ndim, k.ndim) == (4, 2):
-            k = k[:, None]  # (batch, heads, seq_len)
-        k = np.broadcast_to(k, x.shape[:-1])
+        k = np.broadcast_to(np.float64(k), x.shape[:-1])
         call = known.encoding(x, k)._replace(factor=1.5)
         return fault.make(call).astype(x.dtype)
 
