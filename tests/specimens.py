@@ -150,6 +150,7 @@ add(
     checks.Convention("sin, cos", "d/2 - 1", base=1 / 500_000).table,
     convention="tensor2tensor",
 )
+add("table", "right: of width two", table, widths=2)
 add("table", "values: nothing turns", lambda n, d: [[0, 1]] * n, widths=2)
 NUMPYS = checks.Convention(base=np.float32(10_000), first=np.int64(0))
 add("table", "right: numbers of numpy", table, convention=NUMPYS)
@@ -202,6 +203,9 @@ class Emptied(Layer):
         self.pe.zero_()
 
 
+FIRST = SinusoidalPositionalEncoding(16, batch_first=False)
+
+
 class WithoutTorch:
     def __call__(self, x):
         return x + table(*x.shape[1:]).astype(x.dtype)
@@ -211,7 +215,7 @@ add_all(
     "module",
     {
         "right: of the package": SinusoidalPositionalEncoding,
-        "right: sequence first": SinusoidalPositionalEncoding(16, batch_first=False),
+        "right: sequence first": FIRST,
         "right: short": Layer(16, 260),
         "right: positions required": PositionsRequired(),
         "right: no module": WithoutTorch(),
@@ -219,6 +223,7 @@ add_all(
         "state: reset_parameters": Emptied,
     },
 )
+add("module", "values: batch for sequence", FIRST, batch_first=True)
 add("module", "right: of one row", PositionsRequired(16, 1), laws=["masked"])
 ADDING = {
     "right: times root": lambda x, rows: (x * x.size(-1) ** 0.5 + rows, None),
@@ -314,6 +319,7 @@ add_all(
 for extent in ("partial", "proportional"):
     for pairing in ("halves", "neighbors"):
         add("rotary", f"right: {extent}, {pairing}", part(extent, pairing, 0.25))
+add("rotary", "right: factor", turn(attention_factor=100.0), attention_factor=100.0)
 AXES = np.kron(np.eye(2), OMEGA[:4])
 
 
@@ -354,6 +360,7 @@ WITH_THEIR_LAW = {
         x, int(p[0]) + torch.arange(x.shape[-2])
     ),
     "half: no known fault": lambda x, p: posenc.rotate_pairs(x, p / 3),
+    "start: position + 1 is taken": lambda x, p: rotate_pairs(x, p + 1),
     # With the gradient of what doesn't turn
     "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
     "gradient: your code raises": untrainable,
@@ -416,6 +423,9 @@ add_all(
         "shape: (2, 4, 24, 24)": lambda n: np.stack([alibi_bias(4, n)] * 2),
         "values: shape (8, 300, 300) for (2, 300, 300)": (
             lambda n: alibi_bias(2 if n < 99 else 8, n)
+        ),
+        "values: a bias of shape (300, 4, 300)": (
+            lambda n: alibi_bias(4, n).swapaxes(0, n // 300)
         ),
         "values: a constant is added to each row": lambda n: alibi_bias(1, n) - 2**-8,
         "values: only the key counts; if a mask": lambda n: 0.0 * offsets(n) + range(n),
@@ -483,6 +493,7 @@ add_all(
     {
         "right: words": words,
         "right: NaN at padding": lambda mask: np.where(mask, words(mask), np.nan),
+        "values: it gives [0 0 2 3 4] for [0 0 0 1 2]": as_roberta,
         "values: shape (5, 2) for (2, 5)": lambda mask: words(mask).T,
     },
     expected="left padding",
