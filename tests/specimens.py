@@ -107,6 +107,9 @@ add_all(
     "table",
     {
         "right: learned": learned,
+        "right: learned, one constant column": lambda n, d: (
+            learned(n, d) * (np.arange(d) > 0)
+        ),
         "right: tensor2tensor": tensor2tensor,
         "right: DETR, with the small number that its code has": lambda n, d: (
             checks.Convention(first=1, step=2 * np.pi / (n + 1e-6)).table(n, d)
@@ -614,6 +617,11 @@ add_all(
         "chunks: calls begin 2 behind each other": Pair(full, by_calls),
         "chunks: calls begin so that they end with the text": counting_up(
             lambda n, more: 24 - more if more > 1 else n
+        ),
+        # Texts can't be read whole at other positions.
+        "ragged: no known fault": Pair(
+            lambda t, mask=None: ABSOLUTE.full(t, mask=mask),
+            lambda t, cache, mask=None: ABSOLUTE.step(t, cache, mask=mask),
         ),
     },
 )

@@ -46,6 +46,8 @@ def explain(trials: list[Trial], kind: str, meant: Iterable[Convention]) -> str:
 def measured_causes(trials: list[Trial], in_part: bool = False) -> str:
     """Return what the first family gives that gives all rows, or those that fail."""
     failing = [trial for trial in trials if trial.worst > 1]
+    if not failing:
+        return ""
     families: list[Iterable[Fault]] = [
         # One number tells all entries.
         other_factor(failing),

@@ -162,6 +162,8 @@ class Decoder(Subject):
     def misread(self, text: Text, wrong: Wrong) -> Told:
         """Read a text whole with each wrong argument that the code takes."""
         for sentence, name, other in wrong:
+            if not argument(self.subject, [name]):
+                continue
             with suppress(Broken, Raised, Skip):
                 scores = self.whole(text.tokens, **text.arguments | {name: other})
                 yield sentence, text.masked(scores)

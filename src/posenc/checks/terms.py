@@ -43,7 +43,7 @@ def two_terms(terms: Terms, rows: Floats) -> Any:
     dimensions = rows.T.reshape(rows.shape[-1], -1)
     squares = (candidates**2).sum(axis=1)
     one = other = np.zeros(len(dimensions), int)
-    # The greater term is found first, then the lesser beside it, and both again.
+    # The greater term is found first, and the lesser beside it; then each again beside the other.
     for _ in range(4):
         rest = dimensions - candidates[one]
         # |rest - term|² is |rest|² - 2 rest · term + |term|².
@@ -53,7 +53,8 @@ def two_terms(terms: Terms, rows: Floats) -> Any:
 
 def other_terms(trials: list[Trial]) -> Iterator[Fault]:
     """Measure the terms of each dimension at each width."""
-    measured, texts = {}, [""]
+    measured = {}
+    texts: list[str] = []
     for width, trial in by_width(trials).items():
         # Terms of 128 dimensions take a second, and those of more take many.
         if width > 128:
@@ -61,7 +62,8 @@ def other_terms(trials: list[Trial]) -> Iterator[Fault]:
         terms = terms_of(trial.call)
         found, right = (two_terms(terms, rows) for rows in (trial.given, trial.meant))
         measured[width] = found
-        texts = [
+        # One width says enough.
+        texts = texts or [
             f"dimension {n} is {' '.join(found[n])} for {' '.join(right[n])}"
             for n in range(width)
             if (trial.ratio[..., n] > 1).any()
@@ -69,6 +71,7 @@ def other_terms(trials: list[Trial]) -> Iterator[Fault]:
 
     def make(call: EncodingCall) -> Any:
         terms = terms_of(call)
+        # In a table x is what the terms are added to, and 0 where they were measured.
         sums = [terms[one] + terms[other] for one, other in measured[call.x.shape[-1]]]
         return np.array(sums).T + call.x * (not call.convention.rotary)
 
