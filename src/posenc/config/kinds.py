@@ -206,8 +206,9 @@ def where_positions_enter(fields: Fields) -> Where:
     4. The code of the type.
     5. Of a type that isn't known, a field that models have only with one encoding.
 
-    A word of the file that isn't known, or that the code doesn't choose by, leaves it unknown: the
-    type's default would be a guess.
+    A word of the file that isn't known, or isn't among those that the code chooses by, leaves it
+    unknown: the type's default would be a guess. Of code that chooses by none, the word is taken,
+    and what doesn't fit is told.
     """
     entry, usual = fields.entry, usual_place(fields)
     word = word_of_file(fields, usual)
