@@ -132,6 +132,11 @@ add_all(
         "values: position/last": lambda n, d: sinusoidal_encoding(
             np.arange(n) / (n - 1 or 1), d
         ),
+        "values: position/8": checks.Convention(step=1 / 8).table,
+        "values: position/pi": checks.Convention(step=1 / np.pi).table,
+        "values: pi*position": checks.Convention(step=np.pi).table,
+        "values: previous row": lambda n, d: np.roll(table(n, d), 1, axis=0),
+        "values: next row": lambda n, d: np.roll(table(n, d), -1, axis=0),
         "unique: only 100": lambda n, d: learned(100, d)[np.arange(n) % 100],
         "odd: exhibit 6": lambda n, d: table(n, d - d % 2),
         "far: position 2999": lambda n, d: in_torch(n, d)[:3000].index_fill(
@@ -362,7 +367,7 @@ WITH_THEIR_LAW = {
     "start: row + first position": lambda x, p: rotate_pairs(
         x, int(p[0]) + torch.arange(x.shape[-2])
     ),
-    "half: no known fault": lambda x, p: posenc.rotate_pairs(x, p / 3),
+    "half: no known fault": lambda x, p: posenc.rotate_pairs(x, p / 70),
     "start: position + 1 is taken": lambda x, p: rotate_pairs(x, p + 1),
     # With the gradient of what doesn't turn
     "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
@@ -608,7 +613,7 @@ add_all(
     {
         "right: absolute": ABSOLUTE,
         "right: one score": Pair(lambda t: full(t)[..., :1], one_score),
-        "steps: if `full` has no argument `positions`, give it one": AHEAD,
+        "steps: give `full` an argument `positions`": AHEAD,
         "steps: no known fault": Pair(full, slightly_off),
         "steps: calls begin 1 late": OFF_BY_ONE,
         "chunks: calls begin 3 early": counting_up(lambda n, more: n and n - 3),

@@ -63,6 +63,7 @@ class Numbers(NamedTuple):
     batch: Any  # of its sequence
     head: Any
     length: int
+    first: float  # the position of row 0
 
 
 def numbers_of(call: EncodingCall) -> Numbers:
@@ -73,7 +74,7 @@ def numbers_of(call: EncodingCall) -> Numbers:
     lead = lead or [0 * row]
     # A layer has no heads; a rotation may take any axis for them.
     head = lead[-1] * call.convention.rotary
-    return Numbers(call.k, row, lead[0], head, row.max() + 1)
+    return Numbers(call.k, row, lead[0], head, row.max() + 1, call.convention.first)
 
 
 def at(place: Callable[[Numbers], Any]) -> Make:

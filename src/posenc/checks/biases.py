@@ -149,10 +149,11 @@ def other_offsets(trial: Trial, longest: Floats) -> tuple[str, Floats]:
     )
     query, key = np.indices(trial.given.shape[1:])
     offsets: Any = key - query
-    wrong = np.array(sorted({*offsets[trial.ratio.max(axis=0) > 1]}, key=abs))
+    wrong = np.array(sorted({*offsets[trial.ratio.max(axis=0) > 1]}, key=abs)[:6])
+    instead = sources[found[wrong]]
     return (
-        f"{trial.words}: where key - query is {wrong[:6]}, it is what it is compared with where "
-        f"that is {sources[found[wrong]][:6]} ({beyond} stands for 0)",
+        f"{trial.words}: where key - query is {wrong}, it is what it is compared with where "
+        f"that is {instead}" + f" ({beyond} stands for 0)" * (beyond in instead),
         np.moveaxis(right[found[offsets]], 2, 0),
     )
 

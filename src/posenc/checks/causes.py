@@ -11,6 +11,7 @@ frequencies, and named if it gives what was measured.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,8 @@ OTHER_POSITIONS = [
         "0": lambda of: 0,
         "2*position": lambda of: 2 * of.position,
         "4*position": lambda of: 4 * of.position,
+        "pi*position": lambda of: np.pi * of.position,
+        "position/pi": lambda of: of.position / np.pi,
         "position + 1": lambda of: of.position + 1,
         "position - 1": lambda of: of.position - 1,
         "position/last": lambda of: of.position / max(of.length - 1, 1),
@@ -149,7 +152,18 @@ OTHER_POSITIONS = [
         "position + length*batch": lambda of: of.position + of.length * of.batch,
         "row + first position": lambda of: of.row + of.position[..., :1],
         "first sequence's position": lambda of: np.atleast_2d(of.position)[0],
+        "previous row's position": lambda of: np.roll(of.position, 1, -1),
+        # Beside rows that seem to be counted from 1, the last one's is 0.
+        "next row's position": lambda of: np.roll(of.position, -1, -1) - of.first,
     }.items()
+]
+OTHER_POSITIONS += [
+    Fault(
+        "other positions",
+        f"position/{n} is taken for the position, as by linear scaling; {COUNT}",
+        partial(EncodingCall.of, stretch=1 / n),
+    )
+    for n in range(2, 65)
 ]
 
 
@@ -185,6 +199,7 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
         f"pairs {pairs} turn by {radians[pairs]} radians a position, for {right[pairs]}; "
         f"{(radians / right)[pairs].round(7)} times right, as of bases "
         f"{(radians ** (-1 / long[width].call.powers))[pairs].round(2)}; mind base, exponent, and "
-        "the rule that scales them; if they are meant, pass base= or frequencies="
+        "the rule that scales them; if they are meant, pass base= or frequencies=, or if a rule "
+        "switches by length, as LongRoPE and dynamic NTK do, longest="
     )
     yield Fault("other frequencies", text, at_each_width("frequencies", measured))

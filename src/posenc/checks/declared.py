@@ -113,7 +113,10 @@ class Declared:
         learned: bool = False,
     ) -> None:
         if base is not None and (convention or frequencies is not None):
-            raise ValueError("base must not be given with what includes it")
+            raise ValueError(
+                "base must not be given with what includes it; write "
+                f"convention=Convention(layout=..., base={base}), or frequencies= alone"
+            )
         self.kind = kind
         self.turns = kind == "rotary"
         # Those that it may have

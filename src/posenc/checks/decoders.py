@@ -40,10 +40,6 @@ CACHED = (
     "add how many tokens came before, once, without padding, in each text "
     "(exhibit B: notebooks/16_batches_and_caches.html#exhibit-b)"
 )
-OF_A_CACHE = (
-    f"{NO_CAUSE}; count a query, in a bias, too, from the cache's length; if `full` has no "
-    "argument `positions`, give it one, so that other positions are tried"
-)
 
 Wrong = Iterator[tuple[str, str, Any]]  # sentences, and wrong arguments by name
 
@@ -157,7 +153,13 @@ class Decoder(Subject):
         (trial,) = trials
         text, ends = trial.call
         wrong = other_begins(text, ends) if ends else ignored(text)
-        return "; or ".join(told(trial, self.misread(text, wrong)))
+        texts = "; or ".join(told(trial, self.misread(text, wrong)))
+        if texts or not ends:
+            return texts
+        how = "; to try other positions, give `full` an argument `positions`"
+        if argument(self.subject, ["positions"]):
+            how = ""
+        return f"{NO_CAUSE}; count a query, in a bias, too, from a cache's length{how}"
 
     def misread(self, text: Text, wrong: Wrong) -> Told:
         """Read a text whole with each wrong argument that the code takes."""

@@ -224,14 +224,12 @@ LAWS = (
         DECODER,
         "one token at a time gives the same scores as whole",
         SPREAD,
-        decoders.OF_A_CACHE,
     ),
     Law(
         decoders.chunks,
         DECODER,
         "a text read in chunks gives the same scores as whole",
         SPREAD,
-        decoders.OF_A_CACHE,
     ),
     Law(
         decoders.padded,
@@ -244,7 +242,6 @@ LAWS = (
         DECODER,
         "left-padded texts continue from a cache as alone",
         SPREAD,
-        decoders.OF_A_CACHE,
     ),
     Law(
         decoders.packed,
