@@ -23,8 +23,7 @@ CLASSES = {name.lower(): name for name in widgets.FIGURES}
 
 def script(*kinds, entries=("website", "text")):
     """The modules as a classic script, which runs before the first paint: no layout shift."""
-    code = jsmin(f"(() => {{\n{widgets.script(*kinds, entries=entries)}}})();")
-    return code.replace(";}", "}")  # which jsmin leaves
+    return jsmin(f"(() => {{\n{widgets.script(*kinds, entries=entries)}}})();")
 
 
 def live(kind, state, image):

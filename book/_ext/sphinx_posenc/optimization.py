@@ -31,7 +31,7 @@ STYLED_TWICE = re.compile(r'(<img\b[^>]* style="[^"]*)("[^>]*) style="([^"]*)"')
 # <script src="../_static/page/tools.js"></script>, all of them together, and one alone
 SOURCES = re.compile(r'(?:\s*<script src="([./]*)_static/page/[\w.]+"></script>)+')
 PART = re.compile(r'<script src="[./]*(?P<name>_static/page/[\w.]+)"')
-# What isn't left where all styles and parts were known
+# A style, or a part of the script, that none of these patterns found
 LEFT = re.compile('rel="stylesheet"|_static/page/')
 # <script>…</script> of the page, <div class="cell">
 TAG = re.compile(r"<script(?![^>]* src=).*?</script>|<[a-z][^>]*>", re.DOTALL)

@@ -13,15 +13,15 @@ import numpy as np
 from posenc._validate import check_choice
 from posenc.attention import alibi_bias, alibi_slopes
 from posenc.checks.trials import (
+    Mistakes,
     Raised,
     Skip,
     Subject,
-    Told,
     Trial,
     Trials,
     WrongShape,
     floats,
-    told,
+    matching,
     user,
 )
 from posenc.conventions import UNIT, Floats
@@ -94,7 +94,7 @@ class Bias(Subject):
         """Return which changes of the right bias give the trials that fail, or ""."""
         try:
             texts = [
-                next(told(trial, self.changes(trial, trials[-1].meant)))
+                next(matching(trial, self.changes(trial, trials[-1].meant)))
                 for trial in trials
                 if trial.worst > 1
             ]
@@ -102,7 +102,7 @@ class Bias(Subject):
             return ""
         return f"{'; '.join(dict.fromkeys(texts))}; {MASKED}"
 
-    def changes(self, trial: Trial, longest: Floats) -> Told:
+    def changes(self, trial: Trial, longest: Floats) -> Mistakes:
         """Multiply the right bias, head by head; change rows; take the values of other offsets.
 
         Beside ALiBi's for two heads, a bonus is -1, -1 times that, and slopes of 1/2 and 1/4, for
@@ -140,7 +140,7 @@ def other_offsets(trial: Trial, longest: Floats) -> tuple[str, Floats]:
     beyond = len(longest[0])
     sources = np.r_[:beyond, 1 - beyond : 0, beyond]
     right = np.pad(by_offset(longest), ((0, 1), (0, 0)))
-    found = np.array(
+    nearest = np.array(
         [
             # If several offsets have the same values, the nearest to 0 is told.
             (np.abs(right - entry).max(axis=1) + 1e-9 * np.abs(sources)).argmin()
@@ -150,11 +150,11 @@ def other_offsets(trial: Trial, longest: Floats) -> tuple[str, Floats]:
     query, key = np.indices(trial.given.shape[1:])
     offsets: Any = key - query
     wrong = np.array(sorted({*offsets[trial.ratio.max(axis=0) > 1]}, key=abs)[:6])
-    instead = sources[found[wrong]]
+    instead = sources[nearest[wrong]]
     return (
         f"{trial.words}: where key - query is {wrong}, it is what it is compared with where "
         f"that is {instead}" + f" ({beyond} stands for 0)" * (beyond in instead),
-        np.moveaxis(right[found[offsets]], 2, 0),
+        np.moveaxis(right[nearest[offsets]], 2, 0),
     )
 
 

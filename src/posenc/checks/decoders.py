@@ -16,15 +16,15 @@ from posenc.checks.reports import NO_CAUSE
 from posenc.checks.trials import (
     SEED,
     Broken,
+    Mistakes,
     Raised,
     Skip,
     Subject,
-    Told,
     Trial,
     Trials,
     argument,
     floats,
-    told,
+    matching,
     user,
 )
 from posenc.conventions import UNIT, Floats
@@ -153,7 +153,7 @@ class Decoder(Subject):
         (trial,) = trials
         text, ends = trial.call
         wrong = other_begins(text, ends) if ends else ignored(text)
-        texts = "; or ".join(told(trial, self.misread(text, wrong)))
+        texts = "; or ".join(matching(trial, self.misread(text, wrong)))
         if texts or not ends:
             return texts
         how = "; to try other positions, give `full` an argument `positions`"
@@ -161,7 +161,7 @@ class Decoder(Subject):
             how = ""
         return f"{NO_CAUSE}; count a query, in a bias, too, from a cache's length{how}"
 
-    def misread(self, text: Text, wrong: Wrong) -> Told:
+    def misread(self, text: Text, wrong: Wrong) -> Mistakes:
         """Read a text whole with each wrong argument that the code takes."""
         for sentence, name, other in wrong:
             if not argument(self.subject, [name]):

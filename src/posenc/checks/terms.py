@@ -4,7 +4,8 @@ A turned dimension is x_a cos(p ω_b) ± x_c sin(p ω_d). In right code, a is th
 its partner, and b = d their pair. Code that slices, repeats or pads x, sine and cosine in another
 way has other indices, signs, or a sine of 0 or 1. To a table's dimension one term is added.
 
-Terms are measured in a long sequence, whose x is drawn, so that no others give the same numbers.
+Terms are measured in a long sequence, whose x is drawn: others give other numbers, but for pairs
+so slow that rounding hides which one turns.
 """
 
 from collections.abc import Iterator
@@ -60,11 +61,11 @@ def other_terms(trials: list[Trial]) -> Iterator[Fault]:
         if width > 128:
             return
         terms = terms_of(trial.call)
-        found, right = (two_terms(terms, rows) for rows in (trial.given, trial.meant))
-        measured[width] = found
+        given, meant = (two_terms(terms, rows) for rows in (trial.given, trial.meant))
+        measured[width] = given
         # One width says enough.
         texts = texts or [
-            f"dimension {n} is {' '.join(found[n])} for {' '.join(right[n])}"
+            f"dimension {n} is {' '.join(given[n])} for {' '.join(meant[n])}"
             for n in range(width)
             if (trial.ratio[..., n] > 1).any()
         ]

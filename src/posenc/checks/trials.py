@@ -118,11 +118,11 @@ def tolerance(trials: list[Trial]) -> float:
     return min(NEAR, float(apart) / 10)
 
 
-Told = Iterator[tuple[str, Floats]]  # what is told of a mistake, and what it makes
+Mistakes = Iterator[tuple[str, Floats]]  # a sentence on each, and what it makes
 
 
-def told(trial: Trial, mistakes: Told) -> Iterator[str]:
-    """Yield what is told of those that make what was measured, but for rounding."""
+def matching(trial: Trial, mistakes: Mistakes) -> Iterator[str]:
+    """Yield the sentences on those that make what was measured, but for rounding."""
     near = tolerance([trial]) + trial.bounds
     for text, made in mistakes:
         if (np.abs(made - trial.given) <= near).all():
@@ -130,7 +130,7 @@ def told(trial: Trial, mistakes: Told) -> Iterator[str]:
 
 
 def by_width(trials: list[Trial]) -> dict[int, Trial]:
-    """Return the first trial of each width that has many rows, in order."""
+    """Return, by width, the first trial that has many rows, one position apart."""
     return {
         trial.given.shape[-1]: trial
         for trial in reversed(trials)

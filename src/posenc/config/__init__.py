@@ -68,9 +68,13 @@ def read_models(whole: Fields) -> Positions:
     reading = read_model(text, text_type)
     reading.model_type = model_type or text_type or None
     for part, part_type in others:
-        told = read_model(part, part_type)
-        if part_type in TYPES or part.says("num_hidden_layers") or told.warnings:
-            reading.parts[part.name] = told
+        part_reading = read_model(part, part_type)
+        if (
+            part_type in TYPES
+            or part.says("num_hidden_layers")
+            or part_reading.warnings
+        ):
+            reading.parts[part.name] = part_reading
     return reading
 
 
