@@ -150,7 +150,8 @@ pyodide: .venv tools/pyodide/node_modules/installed ## download Python for the p
 		--requirement tools/pyodide/wheels.txt --dest _build/pyodide
 	@$(BIN)/python tools/pyodide.py
 
-# Lighthouse writes its reports to _build/.lighthouseci.
+# Lighthouse writes its reports to _build/.lighthouseci. On two cores, Chromium without a screen may draw nothing for a
+# second after a page was busy; with --run-all-compositor-stages-before-draw it draws each frame once it is ready.
 PAGES ?= * book/* notebooks/*
 RUNS ?= 3
 check-site: book tools/lighthouse/node_modules/installed ## run Lighthouse on every page (PAGES="book/* search", RUNS=1)
