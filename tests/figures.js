@@ -82,14 +82,11 @@ function grips({ shadowRoot: root }, pixels) {
     });
 }
 
-/** Where the highest point of a line is, which has one summit: of a hundred places, then nearby. */
-function summit(ridge) {
-    const height = (length) => ridge.getPointAtLength(length).y;
-    let [best, step] = [0, ridge.getTotalLength() / 100];
-    for (; step > 0.01; step /= 10) {
-        const near = Array.from({ length: 201 }, (_, n) => best + (n - 100) * step);
-        best = near.reduce((one, other) => (height(other) < height(one) ? other : one));
-    }
-    const { x, y } = ridge.getPointAtLength(best).matrixTransform(ridge.getScreenCTM());
-    return [x, y];
+/** Whether the key's dot stands on the landscape: its middle is in the line. */
+function standsOnLand({ shadowRoot: root }) {
+    const [x, y] = middle(root.querySelector(".dot"));
+    return [...root.querySelectorAll(".curve")].some((ridge) => {
+        const point = new DOMPoint(x, y).matrixTransform(ridge.getScreenCTM().inverse());
+        return ridge.isPointInStroke(point);
+    });
 }
