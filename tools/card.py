@@ -1,23 +1,18 @@
 """Draw the card that previews of links show, from the figure of the first page: `make card`.
 
 It is stored: a build that drew it would need a browser, which machines that only build have not.
-What the figure said when it was drawn is kept in the picture, and a test compares the two.
 """
 
 import io
 from pathlib import Path
 
 from browser import start
-from PIL import Image, PngImagePlugin
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[1]
 FIGURE = ROOT / "_build" / "html" / "index.html"
 CARD = ROOT / "book" / "_static" / "card.png"
-# What is seen, in any order.
-SAYS = """(figure) => [...figure.shadowRoot.querySelectorAll("svg text")]
-    .filter((word) => word.checkVisibility({ opacityProperty: true, visibilityProperty: true }))
-    .map((word) => word.textContent).sort().join("; ")"""
 # The title, a line, and the figure's drawing, alone on the page.
 ALONE = """(figure) => {
     const [title, line] = [document.querySelector("h1"), document.createElement("p")];
@@ -34,25 +29,15 @@ ALONE = """(figure) => {
 }"""
 
 
-def says(page):
-    """Return the words and numbers in the drawing of the page's first figure."""
-    return page.locator("posenc-figure").first.evaluate(SAYS)
-
-
 def main():
-    """Draw it, with what it says."""
     size = {"width": 1200, "height": 630}
     with sync_playwright() as engine:
         page = start(engine).new_page(viewport=size, reduced_motion="reduce")
         page.goto(FIGURE.as_uri())
-        figure = page.locator("posenc-figure").first
-        said = says(page)
-        figure.evaluate(ALONE)
+        page.locator("posenc-figure").first.evaluate(ALONE)
         page.wait_for_timeout(500)  # it is drawn for its new width
         picture = Image.open(io.BytesIO(page.screenshot()))
-    kept = PngImagePlugin.PngInfo()
-    kept.add_itxt("says", said)
-    picture.convert("RGB").quantize(256).save(CARD, pnginfo=kept, optimize=True)
+    picture.convert("RGB").quantize(256).save(CARD, optimize=True)
 
 
 if __name__ == "__main__":
