@@ -98,7 +98,7 @@ chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/03_lin
 	$(BIN)/codespell $(NOTEBOOK)
 	$(BIN)/python tools/execute.py $(NOTEBOOK)
 	$(BIN)/python -m pytest --quiet $(NOTEBOOK) tests/test_book.py tests/test_ledger.py tests/test_numbers.py \
-		-k "$(basename $(notdir $(NOTEBOOK))) or contents or template or ledger"
+		-k "$(basename $(notdir $(NOTEBOOK))) or template or ledger"
 
 # Chapters are numbered from 0.
 NEW = notebooks/$(shell printf %02d $(words $(NOTEBOOKS)))_$(NAME).ipynb

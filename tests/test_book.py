@@ -6,7 +6,7 @@ import execute
 import nbformat
 import yaml
 from pictures import drawn, is_comparable
-from reading import NOTEBOOKS, ROOT, described, rule, tags, text_of
+from reading import ROOT, described, rule, tags, text_of
 from references import Book, stale
 from slices import needed
 
@@ -22,14 +22,6 @@ PART = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 EXERCISES = re.compile("(exercise answer solution( code)+ ?)*")
-# What code must not hold: a pattern, and what is wrong with it.
-FORBIDDEN = {
-    r"""["'](/|~|[A-Z]:\\)\w""": "is an absolute path: chapters must run anywhere",
-    r"\b(urllib|requests|httpx|socket|urlopen|wget|curl)\b|https?://": "uses a network",
-    r"fetch_|load_dataset|from_pretrained|hub\.load|pip install": "downloads something",
-    r"filterwarnings|simplefilter|catch_warnings|np\.seterr|PYTHONWARNINGS": "hides warnings",
-    r"(?m)^\s*assert \w+$": "holds for nearly anything: compare it with what it must be",
-}
 
 
 @rule
@@ -54,11 +46,8 @@ def test_nothing_is_left_of_the_template(chapter):
 
 
 @rule
-def test_code_needs_no_network_hides_nothing_and_says_what_is_folded(chapter):
+def test_folded_code_says_what_it_does(chapter):
     for cell in chapter.code:
-        for pattern, problem in FORBIDDEN.items():
-            if match := re.search(pattern, cell.source):
-                yield cell, f"{match[0]} {problem}"
         is_folded = {"hide-input", "solution"} & {*tags(cell)}
         if is_folded and not cell.source.startswith("# "):
             yield cell, "begin it with a comment, which is the line that opens it"
@@ -100,14 +89,6 @@ def test_nothing_needs_a_solution(chapter):
         uses_solution = any("solution" in tags(other) for other in above)
         if uses_solution and "solution" not in tags(cell):
             yield cell, "uses a solution's names: a reader's may differ"
-
-
-def test_contents_and_lists_have_all_chapters():
-    chapters = [path.stem for path in NOTEBOOKS]
-    # Their order is that of their numbers, to which `make references` holds links.
-    for name in ("_toc.yml", "book/all_pages.md", "index.md"):
-        listed = {*re.findall(r"notebooks/(\w+)", text_of(name))}
-        assert {*chapters} <= listed, f"{name}: list them"
 
 
 def test_the_book_is_cited_as_its_citation_file_says():

@@ -22,7 +22,6 @@ def lab(tmp_path, monkeypatch):
     """The address of a chapter in a JupyterLab with a copy of the notebooks, as it saves files."""
     shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("POSENC_STATIC", raising=False)
     for kind in ("CONFIG", "RUNTIME", "DATA"):
         monkeypatch.setenv(f"JUPYTER_{kind}_DIR", str(tmp_path / kind))
     # Only then does JupyterLab show stored pictures.
