@@ -17,7 +17,6 @@ from pathlib import Path
 import nbclient
 import nbformat
 import pictures
-from nbclient.exceptions import CellExecutionError
 from traitlets.config import Config
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -97,10 +96,6 @@ def execute(path):
         config=Config(KernelManager={"transport_encryption": "auto"}),
     )
     fresh = tidy(fresh)  # without the kernel's version, and the state of widgets
-    for cell in fresh.cells:
-        for output in cell.get("outputs", []):
-            if output.get("name") == "stderr":
-                sys.exit(f"{path}: cell {cell.id} warns:\n{output.text}")
     keep_outputs(fresh, committed(path))
     text = nbformat.writes(fresh) + "\n"
     if text == path.read_text("utf-8"):
@@ -112,7 +107,4 @@ def execute(path):
 if __name__ == "__main__":
     os.environ["POSENC_STATIC"] = "1"  # keep random widget ids out
     for path in map(Path, sys.argv[1:]):
-        try:
-            print(f"{path}: {execute(path)}", flush=True)
-        except CellExecutionError as error:
-            sys.exit(f"{path}: a cell fails:\n{error}")
+        print(f"{path}: {execute(path)}", flush=True)

@@ -28,7 +28,6 @@ from posenc.book import experiments as ex
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "notebooks" / "data"
 STUDIES = yaml.safe_load((DATA / "studies.yml").read_text(encoding="utf-8"))
-KEYS = {"study", "table", "settings", "seeds", "sweep", "beyond", "lengths", "changes"}
 PROCESSES = 2  # each with one thread
 # A sweep has other weights, data and exams than any study.
 SWEEP_SEEDS = [200, 201, 202]
@@ -38,8 +37,6 @@ SWEEP_EXAM = 3  # `measure` takes exam 0
 def jobs():
     """Yield a study and the settings of one contender."""
     for study in STUDIES:
-        if unknown := study.keys() - KEYS:
-            raise ValueError(f"{study['study']}: what are the keys {unknown}?")
         for chosen in combinations(study["settings"]):
             yield study, ex.Settings(**chosen)
 
