@@ -6,13 +6,12 @@ compares rows with thirty digits.
 """
 
 from functools import partial
-from itertools import product
-from unittest import mock
 
 import mpmath
 import numpy as np
+import pytest
 
-from posenc import _table, angular_frequencies, sinusoidal_encoding
+from posenc import angular_frequencies, sinusoidal_encoding
 
 close = partial(np.testing.assert_allclose, rtol=0)
 
@@ -29,22 +28,23 @@ def test_a_long_table_costs_no_digits():
     close(table[rows, 2], exact, atol=5e-12)
 
 
-# A table is filled in stretches of rows, and these in blocks that fit into a cache.
-SIZES = product(
-    (0, 1, 7, 300),  # rows
-    (1, 5, 40),  # pairs
-    (1, 7, 64, 500),  # rows of a block
-    (1, 9, 200),  # and of a stretch
-)
+# A table is filled in stretches of 2^15 rows, and these in blocks of 2^13 pairs.
+SIZES = [
+    (0, 5),
+    (1, 1100),
+    (7, 200),
+    (300, 40),
+    (2**13 - 1, 1),
+    (2**13 + 1, 2),
+    (2**15 + 9, 5),
+    (3, 2**13 + 1),
+]
 
 
-def test_rows_agree_wherever_blocks_and_stretches_end():
-    for seq_len, pairs, block, stretch in SIZES:
-        width = 2 * pairs
-        # Small tables would be filled row by row.
-        with mock.patch.multiple(_table, _SMALL=0, _BLOCK=block, _STRETCH=stretch):
-            table = sinusoidal_encoding(seq_len, width, dtype=np.float64)
-            single = sinusoidal_encoding(seq_len, width)
-        row_by_row = sinusoidal_encoding(range(seq_len), width, dtype=np.float64)
-        close(table, row_by_row, atol=1e-11)
-        np.testing.assert_array_equal(single, table.astype(np.float32))
+@pytest.mark.parametrize(("seq_len", "pairs"), SIZES)
+def test_rows_agree_wherever_blocks_and_stretches_end(seq_len, pairs):
+    table = sinusoidal_encoding(seq_len, 2 * pairs, dtype=np.float64)
+    row_by_row = sinusoidal_encoding(range(seq_len), 2 * pairs, dtype=np.float64)
+    close(table, row_by_row, atol=1e-11)
+    single = sinusoidal_encoding(seq_len, 2 * pairs)
+    np.testing.assert_array_equal(single, table.astype(np.float32))

@@ -15,11 +15,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import posenc
-from posenc import nn, rotate_pairs, scaling
+from posenc import nn, rotate_pairs
 from posenc.nn import SinusoidalPositionalEncoding as Layer
 
 close = partial(np.testing.assert_allclose, rtol=0, atol=1e-14)
-PAIRINGS = pytest.mark.parametrize("pairing", ["halves", "neighbors"])
 
 # (batch, seq_len, heads, d_model)
 X = torch.linspace(-2, 2, 240, dtype=torch.float64).reshape(2, 5, 3, 8)
@@ -32,21 +31,11 @@ OPTIONS = {
 }
 
 
-@PAIRINGS
+@pytest.mark.parametrize("pairing", ["halves", "neighbors"])
 def test_tensors_turn_as_arrays_do(pairing):
     options = OPTIONS | {"pairing": pairing}
     expected = rotate_pairs(X.numpy(), **options)
     close(nn.rotate_pairs(X, **options), expected)
-
-
-@PAIRINGS
-def test_half_precision_is_rounded_once(pairing):
-    x = torch.linspace(-2, 2, 64 * 64).reshape(64, 64).bfloat16()
-    exact = nn.rotate_pairs(x.double(), pairing=pairing)
-    turned = nn.rotate_pairs(x, pairing=pairing, dtype=torch.float32)
-    # Nothing in bfloat16 is nearer than the exact result, rounded.
-    least = (exact.bfloat16() - exact).norm()
-    assert (turned - exact).norm() <= 1.05 * least
 
 
 def test_a_layer_that_was_cast_has_all_digits_again():
@@ -77,9 +66,8 @@ def test_a_checkpoint_s_table_is_reported_if_it_is_another_one():
     layer = Layer(8)
     # As old versions saved it, for another length, and rounded.
     layer.load_state_dict({"pe": layer.pe[:70].bfloat16()})
-    # Of another base or layout, and of another width; or no dense tensor.
-    others = [layer.pe + 0.02, layer.pe[:, :6], layer.pe.numpy(), layer.pe.to_sparse()]
-    for other in others:
+    # Of another base or layout, and of another width
+    for other in layer.pe + 0.02, layer.pe[:, :6]:
         with pytest.warns(UserWarning, match="is not the table of this layer"):
             keys = layer.load_state_dict({"pe": other}, strict=False)
         assert keys.unexpected_keys == ["pe"]
@@ -116,11 +104,7 @@ MISTAKES = {
     "full, sliding: pass one of them$": lambda: frequencies(
         scaling={"full": {}, "sliding": {}}
     ),
-    "0, full: pass one of them$": lambda: frequencies(scaling={"full": {}, 0: {}}),
     "^base must be finite": lambda: posenc.rotary_frequencies(8, base=10**400),
-    "^scaling.*original.* must be at most": lambda: frequencies(
-        scaling={"rope_type": "yarn", "factor": 2, scaling.ORIGINAL: 10**400}
-    ),
     "500000, but base is 100": lambda: frequencies(scaling={"rope_theta": 5e5}),
     "even number .* got 3 of 8": lambda: frequencies(
         scaling={"partial_rotary_factor": 0.4}
@@ -128,10 +112,6 @@ MISTAKES = {
     "^frequencies .*: unpack it": lambda: nn.rotate_pairs(X, frequencies=frequencies()),
     "Pass seq_dim=1$": lambda: rotate_pairs(X.numpy(), range(5)),
     "^keys must be a 1-D array": lambda: posenc.alibi_bias(2, 3, 5),
-    r"dense tensor: pass x\.to_dense": lambda: nn.rotate_pairs(X.to_sparse()),
-    "must have values .* got the meta device": lambda: nn.rotate_pairs(
-        X, torch.arange(3, device="meta")
-    ),
 }
 
 
