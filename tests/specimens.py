@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import recall
 import torch
-from recall import DECODER, OMEGA, Pair, counted, part, turn
+from recall import DECODER, Pair, counted, part, turn
 from torch import nn
 
 import posenc
@@ -20,8 +20,6 @@ from posenc import (
     t5_buckets,
 )
 from posenc.book import tiny
-from posenc.checks.decoders import Decoder
-from posenc.conventions import UNIT
 from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 
 SPECIMENS = []  # of `add`
@@ -60,25 +58,12 @@ def learned(seq_len, d_model):
     return np.random.default_rng(d_model).normal(size=(5000, d_model))[:seq_len]
 
 
-def in_float32(n, omega):
-    angles = torch.arange(n)[:, None] * omega
-    return torch.cat([angles.sin(), angles.cos()], dim=1)
-
-
 def tensor2tensor(n, d):
     """With a reciprocal: the order of operations with the most rounding."""
     logarithms = torch.linspace(0, 1, d // 2) * torch.tensor(10_000.0).log()
-    rows = in_float32(n, 1 / logarithms.exp())
+    angles = torch.arange(n)[:, None] * (1 / logarithms.exp())
+    rows = torch.cat([angles.sin(), angles.cos()], dim=1)
     return nn.functional.pad(rows, (0, d % 2))[None]
-
-
-MEMORY = np.zeros(500_000, np.float32)
-
-
-def in_shared_memory(n, d):
-    rows = MEMORY[: n * d].reshape(n, d)
-    rows[:] = table(n, d)
-    return rows
 
 
 LENGTHS = [2048]
@@ -107,41 +92,22 @@ add_all(
     "table",
     {
         "right: learned": learned,
-        "right: learned, one constant column": lambda n, d: (
-            learned(n, d) * (np.arange(d) > 0)
-        ),
         "right: tensor2tensor": tensor2tensor,
         "right: DETR, with the small number that its code has": lambda n, d: (
             checks.Convention(first=1, step=2 * np.pi / (n + 1e-6)).table(n, d)
         ),
         "right: of forty rows": lambda n, d: table(min(n, 40), d),
         "right: in half precision": lambda n, d: in_torch(n, d).bfloat16(),
-        "shape: complex64": lambda n, d: in_torch(n, d) + 7j,
-        "shape: your code raises": lambda n, d: in_torch(n, d).to("meta"),
-        "repeat: the first result": in_shared_memory,
         "repeat: depends on earlier calls": growing,
-        # The angles are great, and so is their rounding.
-        "values: minus sign": lambda n, d: in_float32(
-            n, 10_000 ** (torch.arange(0, d, 2) / d)
-        ),
         "values: learned=True": lambda n, d: table(n, d) ** 3,
         "values: dimension 1 is 0 +sin0 for 0 +cos0": lambda n, d: np.repeat(
             table(n, d)[:, ::2], 2, axis=1
         ),
         "values: widths=[24]": lambda n, d: table(n, d) * (1 + (d == 24)),
-        "values: position/last": lambda n, d: sinusoidal_encoding(
-            np.arange(n) / (n - 1 or 1), d
-        ),
         "values: position/8": checks.Convention(step=1 / 8).table,
-        "values: position/pi": checks.Convention(step=1 / np.pi).table,
-        "values: pi*position": checks.Convention(step=np.pi).table,
-        "values: previous row": lambda n, d: np.roll(table(n, d), 1, axis=0),
         "values: next row": lambda n, d: np.roll(table(n, d), -1, axis=0),
         "unique: only 100": lambda n, d: learned(100, d)[np.arange(n) % 100],
         "odd: exhibit 6": lambda n, d: table(n, d - d % 2),
-        "far: position 2999": lambda n, d: in_torch(n, d)[:3000].index_fill(
-            0, torch.arange(min(n, 2900), min(n, 3000)), 0.0
-        ),
         "shape: not finite at width 2": without_one_pair,
         "far: not finite, [3000, 0] of": lambda n, d: np.where(
             np.arange(n)[:, None] < 3000, table(n, d), np.nan
@@ -159,39 +125,26 @@ add(
     convention="tensor2tensor",
 )
 add("table", "right: of width two", table, widths=2)
-add("table", "values: nothing turns", lambda n, d: [[0, 1]] * n, widths=2)
-NUMPYS = checks.Convention(base=np.float32(10_000), first=np.int64(0))
-add("table", "right: numbers of numpy", table, convention=NUMPYS)
 add(
     "table",
     "values: [1.0000006 1.0000006 1.0000006 1.0000006] times right",
     lambda n, d: sinusoidal_encoding(np.arange(n) * (1 + 6e-7), d),
     convention="paper",
 )
-add(
-    "table",
-    "right: scaled",
-    lambda n, d: table(n, d) / 4,
-    widths=[16],
-    attention_factor=0.25,
-)
 
 
 # Layers
 
 
-class Layer(nn.Module):
-    """A right layer, unless it adds otherwise."""
+class Layer(recall.Added):
+    """A right layer of 600 rows, unless it adds otherwise."""
 
-    def __init__(self, d_model=16, max_len=3000, add=torch.add):
-        super().__init__()
-        self.d_model, self.add = d_model, add
-        # Whole numbers, which tell no width
-        self.register_buffer("numbers", torch.arange(512)[None])
-        self.register_buffer("pe", in_torch(max_len, d_model), persistent=False)
+    def __init__(self, d_model=16, add=torch.add):
+        super().__init__(d_model)
+        self.add = add
 
     def forward(self, x, positions=None):
-        rows = self.pe[: x.size(1)] if positions is None else self.pe[positions]
+        rows = self.pe[: x.shape[1]] if positions is None else self.pe[positions]
         return self.add(x, rows.to(x.dtype))
 
 
@@ -214,43 +167,26 @@ class Emptied(Layer):
 FIRST = SinusoidalPositionalEncoding(16, batch_first=False)
 
 
-class WithoutTorch:
-    def __call__(self, x):
-        return x + table(*x.shape[1:]).astype(x.dtype)
-
-
 add_all(
     "module",
     {
         "right: of the package": SinusoidalPositionalEncoding,
         "right: sequence first": FIRST,
-        "right: short": Layer(16, 260),
         "right: positions required": PositionsRequired(),
-        "right: no module": WithoutTorch(),
         "trained: exhibit 7": Trained,
         "state: reset_parameters": Emptied,
     },
 )
 add("module", "values: batch for sequence", FIRST, batch_first=True)
-add("module", "right: of one row", PositionsRequired(16, 1), laws=["masked"])
 ADDING = {
     "right: times root": lambda x, rows: (x * x.size(-1) ** 0.5 + rows, None),
     "shape: it returns its rows alone": lambda x, rows: rows[None],
     "repeat: it is overwritten": lambda x, rows: x.add_(rows),
     "masked: rows beside NaN": lambda x, rows: x + rows + 0 * x.sum(),
-    # Gradients reach another leaf.
-    "gradient: the graph is cut": lambda x, rows: (
-        x.detach() + rows + torch.zeros((), requires_grad=True)
-    ),
+    "gradient: the graph is cut": lambda x, rows: x.detach() + rows,
 }
 for says, function in ADDING.items():
     add("module", says, partial(Layer, add=function))
-add(
-    "module",
-    "device: a tensor stays behind",
-    partial(Layer, add=lambda x, rows: torch.zeros(x.shape) if x.is_meta else x + rows),
-    laws=["device"],
-)
 
 
 # Rotations
@@ -267,27 +203,9 @@ def permuted_at_the_end(x, p):
     return torch.cat([rest, permuted(turned, p)], dim=-1)
 
 
-def swapped_power(x, p):
-    pairs = x.shape[-1] // 2
-    return rotate_pairs(x, p, frequencies=(np.arange(pairs) / pairs) ** 1e-4)
-
-
 def both(q, k):
     """Count by itself, and turn keys, too."""
     return rotate_pairs(q), rotate_pairs(k)
-
-
-def filled_with_ones(x, p):
-    """Turn six of eight pairs; of others, the sine is 1, too."""
-    angles = p[..., None] * torch.tensor(OMEGA[:6])
-    fill = partial(nn.functional.pad, pad=(0, 2), value=1)
-    return rotate_pairs(x, turns=(fill(angles.cos()), fill(angles.sin())))
-
-
-def untrainable(x, p):
-    if x.requires_grad:
-        x.register_hook(int)  # which takes no arrays
-    return rotate_pairs(x, p)
 
 
 add_all(
@@ -301,23 +219,9 @@ add_all(
         "right: by name": lambda x, *, positions: rotate_pairs(x, positions),
         "right: cut off": lambda x, p: rotate_pairs(x, p.floor()),
         "shape: lambda x, positions: rotate(x, -x)[0]": both,
-        "values: nothing turns: x comes back": lambda x, p: 1 * x,
-        "values: swapped power": swapped_power,
         "values: attention_factor=1.5": turn(attention_factor=1.5),
-        "values: or convention=; if a norm follows": lambda x, p: (
-            rotate_pairs(x, p) / x.norm(dim=-1, keepdim=True)
-        ),
         "batch: fail have other positions: 0 is taken": lambda x, p: rotate_pairs(
             x, p * (x.ndim < 4 or x.shape[1] < 8)
-        ),
-        "batch: position + length*batch": lambda x, p: rotate_pairs(
-            x, p + x.shape[-2] * torch.arange(len(x))[:, None] if x.ndim > 2 else p
-        ),
-        "rows: not finite": lambda x, p: (
-            torch.nan * x if p.ndim > 1 else rotate_pairs(x, p)
-        ),
-        "batch: head is taken": lambda x, p: (
-            rotate_pairs(x, seq_dim=1) if x.ndim > 3 else rotate_pairs(x, p)
         ),
         "steps: fail have mixed layouts": lambda x, p: rotate_pairs(
             x, p, pairing="neighbors" if x.shape[-2] == 1 else "halves"
@@ -328,63 +232,16 @@ for extent in ("partial", "proportional"):
     for pairing in ("halves", "neighbors"):
         add("rotary", f"right: {extent}, {pairing}", part(extent, pairing, 0.25))
 add("rotary", "right: factor", turn(attention_factor=100.0), attention_factor=100.0)
-AXES = np.kron(np.eye(2), OMEGA[:4])
-
-
-def of_two_axes(x, *, positions):
-    angles = positions.double() @ torch.tensor(AXES)
-    return rotate_pairs(x, turns=(angles.cos(), angles.sin()))
-
-
-add_all(
-    "rotary",
-    {
-        "right: axes by name": of_two_axes,
-        "right: axes of 64": lambda x, *, positions: of_two_axes(
-            x, positions=torch.arange(64)[positions]
-        ),
-    },
-    frequencies=AXES,
-    laws=["axes"],
-)
-add(
-    "rotary",
-    "values: dimension 6 is +1*x6 -1*x14 for 0 +1*x6",
-    filled_with_ones,
-    convention=checks.Convention("halves", extent="proportional", share=0.75),
-    widths=[16],
-)
-add(
-    "rotary",
-    "values: other frequencies",
-    lambda x, p: rotate_pairs(x, -p, frequencies=700.0 ** -np.linspace(0, 7 / 8, 8)),
-    convention=checks.Convention("halves", direction="backwards"),
-    widths=[16],
-)
 add("rotary", "right: compiled, moved", rotate_pairs, laws=["compile", "device"])
 add("rotary", "right: both", lambda x, p: both(x, -x)[0], laws=WITHOUT_POSITIONS)
 WITH_THEIR_LAW = {
-    "start: row + first position": lambda x, p: rotate_pairs(
-        x, int(p[0]) + torch.arange(x.shape[-2])
-    ),
-    "half: no known fault": lambda x, p: posenc.rotate_pairs(x, p / 70),
-    "start: position + 1 is taken": lambda x, p: rotate_pairs(x, p + 1),
-    # With the gradient of what doesn't turn
-    "gradient: gradient times x": lambda x, p: x + (rotate_pairs(x, p) - x).detach(),
-    "gradient: your code raises": untrainable,
     "half: float64 for float16": lambda x, p: posenc.rotate_pairs(x.astype(float), p),
     "fractions: position 0.5": lambda x, p: rotate_pairs(x, p.round()),
+    "device: a tensor stays behind": lambda x, p: torch.zeros(x.shape),
     "compile: your code raises": lambda x, p: print(end="") or rotate_pairs(x, p),
 }
 for says, subject in WITH_THEIR_LAW.items():
     add("rotary", says, subject, laws=[says.partition(":")[0]])
-add(
-    "rotary",
-    "far: position 1048575",
-    lambda x, p: rotate_pairs(x, p.clip(max=2**20 - 2)),
-    longest=2**20 + 1,
-    laws=["far"],
-)
 add("rotary", "right: of its buffer's width", recall.Rotary(), laws=["far"])
 
 
@@ -427,44 +284,26 @@ add_all(
         "shape: pass causal=True": last_row,
         "right: of forty rows": lambda n: alibi_bias(4, 40)[:, :n, :n],
         "shape: not finite": lambda n: np.where(offsets(n), 0.0, np.nan),
-        "shape: (0, 24, 24)": lambda n: np.zeros((0, n, n)),
         "shape: (2, 4, 24, 24)": lambda n: np.stack([alibi_bias(4, n)] * 2),
         "values: shape (8, 300, 300) for (2, 300, 300)": (
             lambda n: alibi_bias(2 if n < 99 else 8, n)
         ),
-        "values: a bias of shape (300, 4, 300)": (
-            lambda n: alibi_bias(4, n).swapaxes(0, n // 300)
-        ),
+        "values: it is -1, -1, -1, -1 times": lambda n: -alibi_bias(4, n),
         "values: a constant is added to each row": lambda n: alibi_bias(1, n) - 2**-8,
         "values: only the key counts; if a mask": lambda n: 0.0 * offsets(n) + range(n),
-        "values: each row is a constant": lambda n: 1.0 * np.indices((n, n))[0],
         "values: slopes are [0.62996052 0.39685026": lambda n: (
             2.0 ** (-2 / 3 * np.arange(1, 13)[:, None, None]) * -abs(offsets(n))
         ),
         "values: later keys' sign": lambda n: 0.25 * offsets(n),
-        "values: it is 0 times": lambda n: -0.0 * offsets(n),
     },
 )
-add_all(
-    "bias",
-    {
-        "right: one row": last_row,
-        "values: it is -1, -1, -1, -1, -1, -1, -1, -1 times what it is compared with; mind": (
-            lambda n: -alibi_bias(8, n)
-        ),
-    },
-    causal=True,
-)
+add("bias", "right: one row", last_row, causal=True)
 add_all(
     "bias",
     {
         "right: T5": buckets,
-        "values: no known fault": lambda n: buckets(n) + (abs(offsets(n)) > 128),
         "values: where key - query is [ 1 -1  2 -2  3 -3], it is what it is compared "
         "with where that is [-1  1 -2  2 -3  3]": lambda n: buckets(n).swapaxes(1, 2),
-        "values: where that is [300 300 300 300 300 300] (300 stands for 0)": (
-            lambda n: buckets(n) * (abs(offsets(n)) < 9)
-        ),
     },
     expected=buckets,
 )
@@ -500,32 +339,17 @@ add_all(
     "positions",
     {
         "right: words": words,
-        "right: NaN at padding": lambda mask: np.where(mask, words(mask), np.nan),
         "values: it gives [0 0 2 3 4] for [0 0 0 1 2]": as_roberta,
         "values: shape (5, 2) for (2, 5)": lambda mask: words(mask).T,
     },
     expected="left padding",
 )
-add_all(
-    "positions",
-    {
-        "right: as RoBERTa": as_roberta,
-        "values: it gives [0 0 0 1 2] for": lambda mask: words(mask).clip(0),
-        "values: row 0, column 0": lambda mask: mask * as_roberta(mask),
-    },
-    expected="left padding",
-    right=as_roberta,
-)
-
-
 add(
     "positions",
-    "values: column 13: 0 for 8; it gives [4 5 6 7 0 1 2 3 4] for [4 5 6 7 8 9",
-    # They restart in each sample of eight tokens, too.
-    lambda segments: (
-        (segments[:, :, None] == segments[:, None]).tril().sum(-1).sub(1) % 8
-    ),
-    expected="packing",
+    "right: as RoBERTa",
+    as_roberta,
+    expected="left padding",
+    right=as_roberta,
 )
 add(
     "positions",
@@ -537,7 +361,6 @@ add_all(
     "positions",
     {
         "right: grid": grid,
-        "values: it gives [0.25 0.25": lambda sizes: grid(sizes) + 1 / 4,
         "values: axis 1, patch 1: 1 for 0; it gives [0 1 2 0 1 2]": (
             lambda sizes: grid(sizes[[0, 2, 1]])[[0, 2, 1]]
         ),
@@ -562,42 +385,21 @@ def counting_up(place):
     return Pair(full, step)
 
 
-def spoiled(tokens, positions=None, mask=None, segments=None):
+def spoiled(tokens, mask=None):
     """Score padding as NaN, as a softmax over nothing does."""
-    scores = full(tokens, positions, mask, segments)
+    scores = full(tokens, mask=mask)
     return scores if mask is None else np.where(mask[..., None], scores, np.nan)
-
-
-def one_score(tokens, cache):
-    scores, cache = DECODER.step(tokens, cache)
-    return scores[..., :1], cache
-
-
-def by_calls(tokens, cache):
-    """Begin two later in each call, as if two heads were counted, not its tokens."""
-    calls, old = cache or (0, None)
-    scores, new = DECODER.step(tokens, old, counted(tokens, 2 * calls))
-    return scores, (calls + 1, new)
 
 
 ABSOLUTE = tiny.Decoder(DECODER.weights, rotary=False)
 OFF_BY_ONE = counting_up(lambda n, more: n + (n > 0))
-DROPOUT = np.random.default_rng(0)
 # Whole, its words look ahead; in steps they can't.
 AHEAD = Pair(lambda t: full(t) + 0.1 * t[:, -1:, None], DECODER.step)
-# A little more than a law allows: no begin is told
-SLIGHT = 1.05 * UNIT**0.5 * np.ptp(Decoder(full).alone)
-
-
-def slightly_off(tokens, cache):
-    scores, cache = DECODER.step(tokens, cache)
-    return scores + SLIGHT, cache
-
+DROPOUT = np.random.default_rng(0)
 
 READERS = {  # functions `full`
     "right: NaN at padding": spoiled,
     "right: in torch": lambda t: torch.tensor(full(t.numpy())),
-    "shape: not finite": lambda t: np.where(t[..., None] == 5, np.nan, full(t)),
     "shape: all tokens get the same": lambda t: 0 * full(t) + range(tiny.VOCABULARY),
     "repeat: call `eval()`": lambda t: full(t) * DROPOUT.integers(0, 2, (*t.shape, 1)),
     "batch: text 1, token": lambda t: np.repeat(full(t[:1]), len(t), axis=0),
@@ -605,28 +407,20 @@ READERS = {  # functions `full`
     "padded: positions ignored": lambda t, positions=None, mask=None: ABSOLUTE.full(
         t, mask=mask
     ),
-    "causal: later words are seen": lambda tokens, positions=None: AHEAD.full(tokens),
 }
 add_all("decoder", {says: Pair(reader) for says, reader in READERS.items()})
 add_all(
     "decoder",
     {
         "right: absolute": ABSOLUTE,
-        "right: one score": Pair(lambda t: full(t)[..., :1], one_score),
+        "causal: later words are seen": AHEAD,
         "steps: give `full` an argument `positions`": AHEAD,
-        "steps: no known fault": Pair(full, slightly_off),
         "steps: calls begin 1 late": OFF_BY_ONE,
         "chunks: calls begin 3 early": counting_up(lambda n, more: n and n - 3),
         "steps: the new cache": Pair(full, lambda t, cache: full(t)),
         "chunks: calls begin at twice as many": counting_up(lambda n, more: 2 * n),
-        "chunks: calls begin 2 behind each other": Pair(full, by_calls),
         "chunks: calls begin so that they end with the text": counting_up(
             lambda n, more: 24 - more if more > 1 else n
-        ),
-        # Texts can't be read whole at other positions.
-        "ragged: no known fault": Pair(
-            lambda t, mask=None: ABSOLUTE.full(t, mask=mask),
-            lambda t, cache, mask=None: ABSOLUTE.step(t, cache, mask=mask),
         ),
     },
 )

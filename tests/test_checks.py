@@ -15,7 +15,8 @@ from torch import nn
 from posenc import checks, rotate_pairs
 from posenc.book import hunt
 from posenc.checks.__main__ import main
-from posenc.conventions import Convention
+from posenc.checks.causes import OTHER_POSITIONS
+from posenc.conventions import UNIT, Convention
 
 
 def judge(kind, subject, **options):
@@ -52,17 +53,19 @@ def test_specimens(kind, says, subject, options):
 # But those of some calls alone, and of a part, which are specimens.
 ELSEWHERE = "within the part", "mixed layouts"
 NAMED = [fault for fault in checks.FAULTS if not fault.says.startswith(ELSEWHERE)]
+# Where 0 is taken for each position, nothing turns. Of fractions, the first few will do.
+NAMED += OTHER_POSITIONS[1:20]
 
 
 @pytest.mark.parametrize("fault", NAMED, ids=lambda fault: fault.name)
 def test_a_known_fault_is_caught_and_named(fault):
-    """Of another base and factor than the usual ones."""
+    """Of another base and factor than the usual ones, with angles that float32 rounds."""
     is_rotary = "rotary" in fault.kinds
-    known = Convention("halves" if is_rotary else "interleaved", base=5e5)
+    known = Convention("halves" if is_rotary else "interleaved", base=2000)
 
     def rotate(x, k):
         k = np.broadcast_to(np.float64(k), x.shape[:-1])
-        call = known.encoding(x, k)._replace(factor=1.5)
+        call = known.encoding(x, k)._replace(factor=1.5, stretch=1 + UNIT)
         return fault.make(call).astype(x.dtype)
 
     report = checks.check(
@@ -76,11 +79,6 @@ def test_a_known_fault_is_caught_and_named(fault):
     assert fault.says in report[report.failed[0]].cause
 
 
-def test_a_table_has_no_part_that_turns():
-    with pytest.raises(ValueError, match="of a rotation; got"):
-        Convention(extent="partial", share=0.5)
-
-
 def test_the_museum_is_the_book_s():
     """Each exhibit's link leads to it."""
     for fault in checks.MUSEUM.values():
@@ -88,7 +86,7 @@ def test_the_museum_is_the_book_s():
         assert f'id=\\"{anchor}\\"' in text_of(f"{page}.ipynb")
 
 
-@pytest.mark.parametrize("made", [None, "x", [[1.0], [1.0, 2.0]]], ids=str)
+@pytest.mark.parametrize("made", [None, [[1.0], [1.0, 2.0]]], ids=str)
 def test_what_is_no_array_is_the_user_s_trouble(made):
     for kind in ("table", "module", "rotary", "bias", "decoder"):
         report = checks.check(lambda *given: made, kind)
@@ -109,12 +107,7 @@ def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
         report.raise_if_failed()
 
 
-class OfBoth(nn.Module):
-    def forward(self, q, k, position_ids):
-        return q, k
-
-
-KINDS = {Rotary(): "rotary", OfBoth: "rotary", nn.ReLU(): "module", offsets: "bias"}
+KINDS = {Rotary(): "rotary", nn.ReLU(): "module", offsets: "bias"}
 
 
 @pytest.mark.parametrize(("subject", "kind"), KINDS.items())
@@ -125,14 +118,10 @@ def test_the_kind_of_a_subject_is_guessed(subject, kind):
 BAD = {  # options of a check, by what is said of them
     "must be even": {"widths": [9]},
     "law of a table must be one of shape; .* got 'peace'": {"laws": ["far", "peace"]},
-    "unexpected keyword argument 'bass'": {"bass": 100},
-    "name of a convention must be one of": {"convention": "mine"},
     "must be that of a table, got": {"convention": "rotary, halves"},
     "base must not be": {"base": 100, "convention": "paper"},
     "learned must not be given with": {"kind": "rotary", "learned": True},
     "widths must be one that": {"frequencies": [1, 0.1], "widths": [4, 6]},
-    r"must have shape .* got \(0,\)": {"frequencies": []},
-    "expected, unless a function, must be": {"kind": "bias", "expected": np.eye(3)},
     r"expected= or right= can.t be used: a bias of shape \(24,\) for": {
         "kind": "bias",
         "expected": np.ones,
@@ -186,8 +175,6 @@ def test_expected_failures(tmp_path):
     report = checks.check_table(table, laws=["shape"])
     mended = report.expecting({"shape": "an axis too many"})
     assert "so drop the expected failure" in mended["shape"].cause
-    with pytest.raises(ValueError, match="an expected failure needs a law, of shape"):
-        report.expecting({"far": "not tested"})
 
 
 # With a base, since all usual ones would be tried
