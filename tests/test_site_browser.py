@@ -2,37 +2,15 @@
 
 import re
 
-import pytest
-from pages import PAINT_ALL, address, button, check_contrast, check_with_axe, themes
+from pages import address, button, check_contrast, check_with_axe, themes
 from playwright.sync_api import expect
 
 CHAPTER = address("notebooks/03_linearity")
-KINDS = "index", "search", "book/api", "book/claims", "book/config", "book/glossary"
-KINDS += "book/questions", "book/rope_in_production", "book/teach"
-KINDS += ("notebooks/03_linearity",)
 THEME = "document.documentElement.dataset.theme"
-# Colored parts of code, each an element, have nothing for axe.
-FLATTEN = """() => document.querySelectorAll("pre:not(:has(a))")
-    .forEach((pre) => (pre.textContent = pre.textContent))"""
 NO_STORAGE = """for (const name of ["localStorage", "sessionStorage"])
     Object.defineProperty(window, name, { get() { throw Error("no") } });"""
 # What a figure's link must not bring about
 BAD = "d_model=&base=-7.5&seq_len=1e99&position=__proto__&dimension=<img src=x onerror=alert(1)>"
-
-
-@pytest.fixture(scope="module")
-def phone(visit_all):
-    """One narrow tab for many pages: a window of its own takes as long as a page."""
-    return visit_all(width=390)
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_axe_finds_nothing_on_a_page_of_each_kind(phone, name):
-    """On a phone, where it also asks that what scrolls is reached by the keyboard."""
-    phone.goto(address(name))
-    phone.evaluate(PAINT_ALL)
-    phone.evaluate(FLATTEN)
-    check_with_axe(phone, "body")  # `test_site` looks at the contrast of all pages
 
 
 def test_theme_and_evidence_are_remembered_and_code_is_copied(visit):
@@ -130,12 +108,12 @@ def test_a_dark_page_is_printed_light_with_pictures_and_its_evidence(visit):
     expect(live).not_to_be_visible()
 
 
-def test_on_a_phone_a_question_opens_its_answer(phone):
+def test_on_a_phone_a_question_opens_its_answer(visit):
     """Where a link leads, it is open."""
     asked = "does-the-decoder-need-positional-encoding-too"
-    phone.goto(f"{address('book/questions')}#{asked}")
-    expect(phone.get_by_text("The paper adds it at the bottom")).to_be_visible()
-    first = phone.locator(".question").first
+    tab = visit(f"{address('book/questions')}#{asked}", width=390)
+    expect(tab.get_by_text("The paper adds it at the bottom")).to_be_visible()
+    first = tab.locator(".question").first
     expect(first.locator("p").first).not_to_be_visible()
     first.locator("summary").click()
     expect(first.locator("p").first).to_be_visible()
