@@ -1,7 +1,6 @@
 """Ways to tell a transformer about positions: the contenders of the experiments."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import torch
@@ -135,20 +134,18 @@ class Windows(Scaled):
         return torch.where(near, 0.0, -torch.inf)
 
 
-class Alternating(Encoding):
-    """Give even layers an encoding, and odd ones none, as hybrids do today.
+class Alternating(Scaled):
+    """Rotate in even layers, and give odd ones no positions."""
 
-    It must turn or bias: rows that it adds to the input aren't passed on.
+    def in_layer(self, number: int) -> Encoding:
+        return Encoding(self.settings) if number % 2 else self
+
+
+class Hybrid(Alternating, Windows):
+    """Rotate and see near places in even layers, as hybrids do today.
+
+    Windows carry positions on; a layer without any then looks everywhere.
     """
-
-    def __init__(self, settings: Settings, even: Callable[..., Encoding]) -> None:
-        super().__init__(settings)
-        self.even = even(settings)
-        self.odd = Encoding(settings)
-
-    def in_layer(self, number: int) -> "Encoding":
-        # Windows carry positions on; a layer without any then looks everywhere.
-        return self.odd if number % 2 else self.even
 
 
 class ALiBi(Encoding):
@@ -196,6 +193,6 @@ ENCODINGS: dict[str, Callable[[Settings], Encoding]] = {
     "frozen": Frozen,
     "place values": PlaceValues,
     "windows": Windows,
-    "hybrid": partial(Alternating, even=Windows),
-    "alternating": partial(Alternating, even=Scaled),
+    "hybrid": Hybrid,
+    "alternating": Alternating,
 }

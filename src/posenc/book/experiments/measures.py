@@ -46,7 +46,7 @@ def _answers(
     seq_len = tokens.shape[-1]
     if positions is None:
         positions = torch.arange(seq_len)
-    pieces = torch.split(tokens, max(1, 256 // seq_len), dim=1)  # to limit memory
+    pieces = torch.split(tokens, 256 // seq_len, dim=1)  # to limit memory
     with torch.no_grad():
         return torch.cat(
             [models(piece, positions).argmax(-1) for piece in pieces], dim=1
@@ -108,12 +108,10 @@ def _elsewhere(models: Trained) -> dict[str, Tensor]:
 
 def _steps_to_90(models: Trained) -> Tensor:
     """Return the number of steps to the first ten batches that are 0.9 right, or all steps."""
-    steps = len(models.curve)
-    window = min(10, steps)
-    means = models.curve.unfold(0, window, 1).mean(-1)  # (steps - window + 1, seeds)
+    means = models.curve.unfold(0, 10, 1).mean(-1)  # (steps - 9, seeds)
     reached = means >= 0.9
     reached[-1] = True  # in case none reaches it
-    return reached.int().argmax(0) + window
+    return reached.int().argmax(0) + 10
 
 
 def ask(models: Trained, seq_len: int) -> dict[str, Tensor]:

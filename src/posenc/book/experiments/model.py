@@ -23,16 +23,30 @@ from posenc.book.experiments.tasks import NO_TARGET, TASKS, drawn, share
 FIRST_TRAINING, FIRST_TUNING = 1_000_000, 3_000_000
 
 
-class Attention(nn.Module):
-    """Multi-head attention that calls the encoding's `turn` and `bias`."""
+class Layer(nn.Module):
+    """Attention and an MLP, each with a layer norm before it and a residual connection."""
 
     def __init__(self, width: int, causal: bool) -> None:
         super().__init__()
         self.causal = causal
+        # Draws: don't reorder.
+        self.norm = nn.LayerNorm(width)
         self.to_qkv = nn.Linear(width, 3 * width)
         self.out = nn.Linear(width, width)
+        self.mlp = nn.Sequential(
+            nn.LayerNorm(width),
+            nn.Linear(width, 2 * width),
+            nn.ReLU(),
+            nn.Linear(2 * width, width),
+        )
 
     def forward(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
+        x = x + self.attention(self.norm(x), positions, encoding)
+        out: Tensor = x + self.mlp(x)
+        return out
+
+    def attention(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
+        """Return what each place gathers in all heads, (batch, seq_len, width)."""
         # (batch, seq_len, 3, HEADS, head_width)
         qkv = self.to_qkv(x).unflatten(-1, (3, HEADS, -1))
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (batch, HEADS, seq_len, head_width)
@@ -45,27 +59,6 @@ class Attention(nn.Module):
         # Softmax gives later places the weight 0, exactly.
         heads = scores.softmax(-1) @ v  # (batch, HEADS, seq_len, head_width)
         out: Tensor = self.out(heads.transpose(1, 2).flatten(2))
-        return out
-
-
-class Layer(nn.Module):
-    """Attention and an MLP, each with a layer norm before it and a residual connection."""
-
-    def __init__(self, width: int, causal: bool) -> None:
-        super().__init__()
-        # Draws: don't reorder.
-        self.norm = nn.LayerNorm(width)
-        self.attention = Attention(width, causal)
-        self.mlp = nn.Sequential(
-            nn.LayerNorm(width),
-            nn.Linear(width, 2 * width),
-            nn.ReLU(),
-            nn.Linear(2 * width, width),
-        )
-
-    def forward(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
-        x = x + self.attention(self.norm(x), positions, encoding)
-        out: Tensor = x + self.mlp(x)
         return out
 
 
@@ -123,13 +116,9 @@ class Trained:
         return run_all(self.weights, tokens, positions)
 
     def with_encoding(self, encoding: Encoding) -> Self:
-        """Return a copy of these models with another encoding, one without weights."""
-        if [*encoding.parameters()]:
-            raise ValueError("the other encoding must have no weights")
+        """Return a copy of these models with another encoding; neither has weights."""
         models = deepcopy(self)
         models.model.encoding = encoding
-        for name, _ in self.model.encoding.named_parameters(prefix="encoding"):
-            del models.weights[name]
         return models
 
 
@@ -142,8 +131,7 @@ def init_model(settings: Settings, seed: int) -> Transformer:
 def stack(settings: Settings, seeds: Sequence[int]) -> Trained:
     """Return untrained models, one per seed."""
     models = [init_model(settings, seed) for seed in seeds]
-    trainable, fixed = stack_module_state(models)
-    weights = trainable | fixed
+    weights, _ = stack_module_state(models)  # there are no buffers
     return Trained(settings, seeds, models[0], weights, torch.zeros(0, len(seeds)))
 
 
@@ -184,7 +172,7 @@ def fine_tune(
     batch: int = 8,
     rate: float = 3e-3,
 ) -> Trained:
-    """Train copies further, at another length, with another encoding, one without weights.
+    """Train copies further, at another length, with another encoding; neither has weights.
 
     The rate decays linearly to zero. The result keeps the settings of `models`.
     """
@@ -203,9 +191,9 @@ def _fit(
 ) -> Trained:
     """Train models in place on (seeds, steps, ...); the rate decays linearly to zero."""
     number, steps = tokens.shape[:2]
-    # Adam treats each number alone: with its own gradient, a model trains as it would alone.
-    weights = [weight for weight in models.weights.values() if weight.requires_grad]
-    adam = torch.optim.Adam(weights, lr=rate)
+    # Adam treats each number alone: with its own gradient, a model trains as it would alone. A
+    # frozen table has no gradient, and stays.
+    adam = torch.optim.Adam(models.weights.values(), lr=rate)
     decay = torch.optim.lr_scheduler.LinearLR(adam, 1, 0, steps)
     curve = []
     for step in range(steps):

@@ -1,14 +1,12 @@
 """Settings of an experiment, and the tables of models, as CSV files."""
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
-
-from posenc._validate import check_int
 
 HEADS = 4
 WIDTH = 32  # of a model that reads letters
@@ -41,26 +39,14 @@ class Settings:
     symbols: int = 12  #: Size of the alphabet
     answers: int = 16  #: Number of possible answers
 
-    def __post_init__(self) -> None:
-        """Refuse another type than the default's, which `read` returns, and some bad numbers."""
-        for field in fields(self):
-            value, kind = getattr(self, field.name), type(field.default)
-            if type(value) is not kind:
-                raise TypeError(f"{field.name} must be {kind.__name__}, got {value!r}")
-        check_int("steps", self.steps, minimum=1)
-        if self.spread:
-            check_int("spread", self.spread, minimum=self.seq_len)
-        # Each place is an answer.
-        if self.task in ("place", "marked"):
-            check_int("answers", self.answers, minimum=self.seq_len)
-
 
 # One model: its study, role, seed and settings, and what was measured.
 Row = dict[str, Any]
 DEFAULT = asdict(Settings())
-# The types of columns that aren't measured numbers; `written` is what a model wrote.
-KINDS = {"study": str, "role": str, "seed": int, "written": str}
-KINDS |= {name: type(value) for name, value in DEFAULT.items()}
+# What reads columns that aren't measured numbers; `written` is what a model wrote.
+KINDS: dict[str, Callable[[str], Any]] = {name: type(DEFAULT[name]) for name in DEFAULT}
+KINDS |= {"study": str, "role": str, "seed": int, "written": str}
+KINDS["causal"] = lambda text: text == "True"
 
 
 def records(
@@ -96,15 +82,10 @@ def read(path: str | Path) -> list[Row]:
     """Read a table of models; rows lack the keys that weren't measured."""
     with Path(path).open(encoding="utf-8") as file:
         return [
-            DEFAULT | {key: _value(key, text) for key, text in row.items() if text}
+            DEFAULT
+            | {key: KINDS.get(key, float)(text) for key, text in row.items() if text}
             for row in csv.DictReader(file)
         ]
-
-
-def _value(column: str, text: str) -> Any:
-    """Return what a cell of the table holds; what was measured is a number."""
-    kind = KINDS.get(column, float)
-    return text == "True" if kind is bool else kind(text)
 
 
 def settings_of(row: Row) -> Settings:

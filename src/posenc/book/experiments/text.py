@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.book.experiments.model import Trained
-from posenc.book.experiments.tasks import TASKS, Shape, Texts
+from posenc.book.experiments.tasks import Shape, Texts
 
 CHARACTERS = "\n abcdefghijklmnopqrstuvwxyz0123456789.,:;?'()-"
 HELD_OUT = 8_193  # characters at the end, which no model is trained on
@@ -25,7 +25,7 @@ def encode(text: str) -> Tensor:
 class Prose:
     """A text, all but its end for training, and measures of models that read it.
 
-    Models train on it as the task `prose`, after `register`.
+    Models train on it after ``TASKS["prose"] = prose.task``.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -34,10 +34,6 @@ class Prose:
         numbers = encode(text)
         self.known = numbers[:-HELD_OUT]
         self.unread = numbers[-HELD_OUT:]
-
-    def register(self) -> None:
-        """Make this text the task `prose` of this process, in place of another."""
-        TASKS["prose"] = self.task
 
     def task(self, shape: Shape) -> Texts:
         """Ask at every place of known passages for the next character."""
@@ -52,7 +48,7 @@ class Prose:
         """Return bits per character at a length, and what models write up to it."""
         more = min(seq_len - len(BEGINNING), 200)
         return {
-            "written": continued(models, BEGINNING, more),
+            "written": continued(models, more),
             f"{seq_len}": self.bits(models, seq_len),
         }
 
@@ -65,25 +61,23 @@ class Prose:
         """
         half = seq_len // 2
         passages = self.unread.unfold(0, seq_len + 1, half)
-        at_once = max(1, 4096 // seq_len)  # to limit memory
-        nats = [_nats(models, piece) for piece in torch.split(passages, at_once)]
+        at_once = 4096 // seq_len  # to limit memory
+        nats = []
+        for piece in torch.split(passages, at_once):
+            texts = piece.expand(len(models.seeds), -1, -1)
+            scores = models(texts[..., :-1], torch.arange(seq_len))
+            # (seeds, answers, passages, seq_len)
+            by_answer = scores.permute(0, 3, 1, 2)
+            following = texts[..., 1:]
+            nats.append(F.cross_entropy(by_answer, following, reduction="none"))
         second_halves = torch.cat(nats, 1)[..., half:]
         return second_halves.mean((1, 2)) / math.log(2)
 
 
-def _nats(models: Trained, passages: Tensor) -> Tensor:
-    """Return the cost of each character but the first, (seeds, passages, seq_len)."""
-    of_each_seed = passages.expand(len(models.seeds), -1, -1)
-    texts = of_each_seed[..., :-1]
-    scores = models(texts, torch.arange(texts.shape[-1]))
-    by_answer = scores.permute(0, 3, 1, 2)  # (seeds, answers, passages, seq_len)
-    return F.cross_entropy(by_answer, of_each_seed[..., 1:], reduction="none")
-
-
 @torch.no_grad()
-def continued(models: Trained, beginning: str, length: int) -> list[str]:
-    """Return what each model writes after `beginning`, (seeds,)."""
-    tokens = encode(beginning).expand(len(models.seeds), 1, -1)
+def continued(models: Trained, length: int) -> list[str]:
+    """Return what each model writes after `BEGINNING`, (seeds,)."""
+    tokens = encode(BEGINNING).expand(len(models.seeds), 1, -1)
     torch.manual_seed(0)
     for _ in range(length):
         positions = torch.arange(tokens.shape[-1])
