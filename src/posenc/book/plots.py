@@ -10,7 +10,6 @@ from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
@@ -67,12 +66,11 @@ def heatmap(
 ) -> AxesImage:
     """Draw a table as a heatmap, with row 0 at the top.
 
-    Colors range from -limit to limit, nearly white at 0. Without axes, it draws in a new figure.
-    `labels`, as ``xlabel`` and ``title``, go to ``Axes.set``.
+    Colors range from -limit to limit, nearly white at 0. Without axes, it draws in the current
+    ones, or in a new figure. `labels`, as ``xlabel`` and ``title``, go to ``Axes.set``.
     """
-    if ax is None:
-        ax = plt.subplots()[1]
-    image = ax.imshow(np.asarray(table), vmin=-limit, vmax=limit, cmap=DIVERGING)
+    ax = ax or plt.gca()
+    image = ax.imshow(table, vmin=-limit, vmax=limit)
     ax.set(**{"xlabel": "dimension", "ylabel": "position", **labels})
     ax.spines[:].set_visible(False)
     if colorbar:
@@ -92,8 +90,7 @@ def curves(
     **kwargs: Any,
 ) -> Axes:
     """Draw several curves over the same x, and name them above; `kwargs` go to ``plot``."""
-    if ax is None:
-        ax = plt.subplots()[1]
+    ax = ax or plt.gca()
     for y, label in zip(ys, labels, strict=True):
         ax.plot(x, y, label=label, **kwargs)
     ax.set(xlabel=xlabel, ylabel=ylabel)
@@ -130,8 +127,8 @@ def contenders(
         ax.plot(ends, [row, row], color=color, linewidth=2.2, solid_capstyle="butt")
         ax.plot(center, row, marker, color=color, markersize=6, markeredgewidth=1.8)
     # Of panels that share their labels, the first one alone has any.
-    for name, label in zip(ax.get_yticklabels(), labels, strict=False):
-        name.set_color(CONTENDERS.get(label, INK))
+    for name in ax.get_yticklabels():
+        name.set_color(CONTENDERS.get(name.get_text(), INK))
     ax.set_ylim(len(labels) - 0.4, -0.6)
     ax.grid(axis="y", alpha=0.15)
     ax.tick_params(axis="y", length=0)

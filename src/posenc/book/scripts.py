@@ -60,16 +60,14 @@ def _style(names: Iterable[str]) -> str:
     """Return the style sheets that modules have, and the colors, in one line."""
     files = (FOLDER / f"{name}.css" for name in names)
     style = "".join(file.read_text("utf-8") for file in files if file.exists())
-    dark_map = f"--map: {plots.DARK_MAP};" if "var(--map)" in style else ""
     # --agree is of hands that agree, --unseen of what training never showed.
     style = f""":host {{
         --query: {plots.COLORS[0]};
         --key: {plots.COLORS[1]};
         --agree: light-dark({plots.PAIRS[4]}, #45c9b8);
         --unseen: #d0342c;
-        {dark_map}
+        --map: {plots.DARK_MAP};
     }}
     {style}"""
-    # Without comments, in one line; then without what CSS doesn't need around signs and dots.
-    style = re.sub(r"/\*.*?\*/|\s+", " ", style, flags=re.DOTALL)
-    return re.sub(r"(?<=[{};:,>~]) +| (?=[{}>~])|;(?= ?})|\b0(?=\.\d)", "", style)
+    # Without comments, in one line
+    return re.sub(r"(/\*.*?\*/|\s)+", " ", style, flags=re.DOTALL)

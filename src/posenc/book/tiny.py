@@ -32,15 +32,15 @@ class Cache(NamedTuple):
 
 def initial_weights(seed: int) -> dict[str, Floats]:
     """Return random weights by name, of shape (inputs, outputs)."""
-    shapes = {
-        "words": (VOCABULARY, WIDTH),
-        "qkv": (WIDTH, 3 * WIDTH),
-        "answers": (WIDTH, VOCABULARY),
-    }
     rng = np.random.default_rng(seed)
+
+    def drawn(*shape: int) -> Floats:
+        return rng.normal(scale=shape[0] ** -0.5, size=shape).astype(np.float32)
+
     return {
-        name: rng.normal(scale=shape[0] ** -0.5, size=shape).astype(np.float32)
-        for name, shape in shapes.items()
+        "words": drawn(VOCABULARY, WIDTH),
+        "qkv": drawn(WIDTH, 3 * WIDTH),
+        "answers": drawn(WIDTH, VOCABULARY),
     }
 
 
@@ -49,7 +49,7 @@ class Decoder:
     """A decoder with one layer and one head, run on a whole text or in steps with a cache.
 
     Tokens, positions, masks and segments have shape (batch, seq). By default positions
-    continue from the cache, and so does its last segment. Keys are cached after their
+    continue from the cache, and all tokens are of segment 0. Keys are cached after their
     rotation, so a query needs the position that follows them.
     """
 
@@ -85,8 +85,7 @@ class Decoder:
             last = old.positions.max(axis=1, initial=-1, keepdims=True)
             positions = last + 1 + np.arange(new)
         if segments is None:
-            last = old.segments.max(axis=1, initial=0, keepdims=True)
-            segments = np.broadcast_to(last, tokens.shape)
+            segments = np.zeros_like(tokens)
         if mask is not None:
             segments = np.where(mask, segments, PADDING)
 
@@ -117,8 +116,8 @@ def _empty(batch: int) -> Cache:
 
 def _attend(q: Floats, k: Floats, v: Floats, allowed: Mask) -> Any:
     """Return the values that queries gather, each from itself at least: (batch, new, width)."""
-    scores = q @ k.swapaxes(1, 2) / np.float32(WIDTH**0.5)
-    scores = np.where(allowed, scores, np.float32(-np.inf))
+    scores = q @ k.swapaxes(1, 2) / WIDTH**0.5
+    scores = np.where(allowed, scores, -np.inf)
     # Less its maximum, no exponential overflows.
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))
     return weights / weights.sum(axis=2, keepdims=True) @ v

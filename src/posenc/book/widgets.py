@@ -47,38 +47,30 @@ Values = dict[str, Any]
 STILLS = Path(__file__).with_name("stills")  # drawings of figures
 
 
-class _Steps(traitlets.Int):  # type: ignore[type-arg]
-    """A whole number, at the nearest step of its slider: `snapped` in ``controls.js``."""
-
-    def validate(self, obj: Any, value: Any) -> Any:
-        low, step = self.min, self.metadata["field"]["step"]
-        # Of 2, 4, 6, …, the nearest to 7 is 8: of two as near, the larger.
-        steps = (super().validate(obj, value) - low + step // 2) // step
-        return low + steps * step
-
-
-def _field(trait: Any, label: str, **more: Any) -> Any:
-    """Return a trait that scripts know as a `Field` of figure.js."""
-    field = {"label": label, "initial": trait.default_value, **more}
-    return trait.tag(sync=True, field=field)
-
-
-def _number(label: str, initial: int, low: int, high: int, step: int = 1) -> Any:
-    """Return a field between two limits, which a slider moves by steps."""
-    trait = _Steps(initial, min=low, max=high)
-    return _field(trait, label, min=low, max=high, step=step)
+def _number(
+    label: str,
+    initial: float,
+    low: int,
+    high: int,
+    step: float = 1,
+    kind: Any = traitlets.Int,
+    **more: Any,
+) -> Any:
+    """Return a field between two limits, which the script keeps at steps from the lower one."""
+    limits = {"min": low, "max": high}
+    field = {"label": label, "initial": initial, **limits, "step": step, **more}
+    return kind(initial, **limits).tag(sync=True, field=field)
 
 
 def _base(initial: float = 10_000.0) -> Any:
     """Return a base, which a slider moves by quarter powers of ten."""
-    low, high = 10, 1_000_000
-    trait = traitlets.Float(initial, min=low, max=high)
-    return _field(trait, "base n", min=low, max=high, step=0.25, log=True)
+    return _number("base n", initial, 10, 1_000_000, 0.25, traitlets.Float, log=True)
 
 
 def _choice(label: str, *options: str) -> Any:
     """Return a field that is one of the options, the first by default."""
-    return _field(traitlets.Enum(options, options[0]), label, options=options)
+    field = {"label": label, "initial": options[0], "options": options}
+    return traitlets.Enum(options, options[0]).tag(sync=True, field=field)
 
 
 class _Figure(anywidget.AnyWidget):
@@ -88,17 +80,13 @@ class _Figure(anywidget.AnyWidget):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        # Not `class_traits`, which sorts them: controls have the order of the class.
+        # As `Field` of figure.js. Not by `class_traits`, which sorts them: controls have the
+        # order of the class.
         cls.fields = cls.fields | {
             name: trait.metadata["field"]
             for name, trait in vars(cls).items()
-            if isinstance(trait, traitlets.TraitType) and "field" in trait.metadata
+            if "field" in getattr(trait, "metadata", ())
         }
-
-    def __init__(self, **state: Any) -> None:
-        if unknown := state.keys() - self.fields.keys():
-            raise TypeError(f"{type(self).__name__} has no argument {min(unknown)}")
-        super().__init__(**state)
 
     @property
     def _esm(self) -> str:
@@ -108,10 +96,6 @@ class _Figure(anywidget.AnyWidget):
     def state(self) -> Values:
         """Return the arguments that recreate the figure."""
         return {name: getattr(self, name) for name in self.fields}
-
-    def values(self) -> Values:
-        """Return what is drawn, by the names that the script has for it."""
-        raise NotImplementedError
 
     def still(self) -> Path:
         """Return the file with the script's drawing of this state, which `make stills` draws."""
@@ -135,7 +119,7 @@ class _Figure(anywidget.AnyWidget):
             data["image/svg+xml"] = still.read_text("utf-8")
         if os.environ.get("POSENC_STATIC"):
             return data, {}
-        live, metadata = super()._repr_mimebundle_(**options) or ({}, {})
+        live, metadata = super()._repr_mimebundle_(**options)  # type: ignore[misc]
         return live | data, metadata
 
 
@@ -226,12 +210,10 @@ class Learning(_Figure):
         frame = _FILM[self.step // 3]
         turns = np.array(frame["turns"])
         # A turn that a head asks for strongly has a hand as long as the dial.
-        lengths = np.linalg.norm(turns, axis=1, keepdims=True)
-        turns /= np.maximum(1, lengths)
-        meant = posenc.sinusoidal_encoding([-3], 32, dtype=float)
-        meant = meant.reshape(-1, 2)[:4]
+        turns /= np.maximum(1, np.linalg.norm(turns, axis=1, keepdims=True))
+        meant = posenc.sinusoidal_encoding([-3], 32, dtype=float).reshape(-1, 2)[:4]
         return {
-            "weights": np.array(frame["weights"]),
+            "weights": frame["weights"],
             "hands": np.stack([meant, turns], axis=1),
         }
 
@@ -277,19 +259,17 @@ class Switch(_Figure):
         if self.variant in _MISTAKES:
             other = wrong_table(self.variant, *size, self.base)
         else:
-            convention = replace(_CONVENTIONS[self.variant], base=self.base)
-            other = convention.table(*size)
+            other = replace(_CONVENTIONS[self.variant], base=self.base).table(*size)
         return {"right": right, "other": other, "difference": other - right}
 
 
 _RULES = "as trained", "interpolation", "NTK-aware", "YaRN"
 
 
-def _stretched(
-    figure: Any, d_model: int, trained: int, factor: int
-) -> tuple[Numbers, float]:
+def _stretched(figure: Any) -> tuple[Numbers, float]:
     """Return the frequencies by a figure's rule for longer texts, and the attention factor."""
-    by_parts = {"factor": factor, "original_max_position_embeddings": trained}
+    factor = figure.factor
+    by_parts = {"factor": factor, "original_max_position_embeddings": figure.trained}
     ends = {"low_freq_factor": 1, "high_freq_factor": 4}
     scalings: dict[str, dict[str, Any]] = {
         "as trained": {},
@@ -299,7 +279,7 @@ def _stretched(
         "llama3": {"rope_type": "llama3", **by_parts, **ends},
     }
     scaling = scalings[figure.rule]
-    return posenc.rotary_frequencies(d_model, base=figure.base, scaling=scaling)
+    return posenc.rotary_frequencies(figure.d_model, base=figure.base, scaling=scaling)
 
 
 class Stretch(_Figure):
@@ -313,7 +293,7 @@ class Stretch(_Figure):
 
     def values(self) -> Values:
         plain = posenc.angular_frequencies(self.d_model, base=self.base)
-        now, _ = _stretched(self, self.d_model, self.trained, self.factor)
+        now, _ = _stretched(self)
         # A pair that never finished a turn meets new angles in a longer text, unless it is
         # slowed by as much as the text is longer.
         unfinished = plain * self.trained < 2 * np.pi
@@ -326,34 +306,29 @@ class Stretch(_Figure):
         }
 
 
-# Turning's head, as `HEAD` in attention.js
-_PLACES, _WIDTH, _TRAINED, _FACTOR = 16, 16, 8, 2
-_PAIRS = _WIDTH // 2
-# Of its landscape: the key's position minus the query's, in halves of a step.
-_DISTANCES = np.arange(-2.5 - _PLACES, _PLACES + 2.6, 0.5)
-
-
 class Turning(_Figure):
     """A query, *ran*, and a key, *dog*: the score of a key at each place, and their dials."""
 
-    query = _number("query k", 6, 0, _PLACES - 1)
-    key = _number("key m", 1, 0, _PLACES - 1)
+    query = _number("query k", 6, 0, 15)
+    key = _number("key m", 1, 0, 15)
     method = _choice("positions", "turned", "added", "ALiBi", "none")
     rule = _choice("longer texts", *_RULES)
     base = _base(100.0)
+    # As `HEAD` in attention.js
+    d_model = 16
+    trained = 8
+    factor = 2
 
     def values(self) -> Values:
-        layers = self._shares_at(self.query + _DISTANCES)[:, ::-1].cumsum(axis=1)
-        row = self._shares_at(np.arange(_PLACES))
-        shares = row[self.key]
+        shares = self._shares_at(np.arange(16))
+        # The landscape: from one end to three places beyond the other, in halves of a step
+        around = self._shares_at(self.query + np.arange(-18.5, 19, 0.5))
         hands = self._hands(np.array([self.query, self.key])).T
         return {
-            "shares": shares,
-            "score": shares.sum(),
-            "row": row.sum(axis=1),
+            "shares": shares[self.key],
+            "row": shares.sum(axis=1),
             # Of the slowest pair alone, the slowest two, and so on: (keys, pairs)
-            "layers": layers,
-            "curve": layers[:, -1],
+            "layers": around[:, ::-1].cumsum(axis=1),
             # By dial, and then by hand, as (up, right)
             "hands": np.stack([hands.imag, hands.real], axis=2),
         }
@@ -364,8 +339,8 @@ class Turning(_Figure):
         # Right times right, and up times up
         shares: Numbers = (query.conj() * keys).real
         if self.method == "ALiBi":
-            # The slope of the first of eight heads is 1/2; each pair bears its part.
-            shares -= abs(places - self.query)[:, None] / 2 / _PAIRS
+            # The slope of the first of eight heads is 1/2; each of eight pairs bears its part.
+            shares -= abs(places - self.query)[:, None] / 16
         return shares
 
     def _hands(self, places: Numbers) -> Numbers:
@@ -374,17 +349,17 @@ class Turning(_Figure):
         A hand is the number right + up * i: a word's hands are 1, and exp(0.5i) is turned by half
         a radian.
         """
-        trained = posenc.angular_frequencies(_WIDTH, base=self.base)
-        clocks = np.exp(1j * np.outer(places, trained))
+        omega = posenc.angular_frequencies(self.d_model, base=self.base)
+        clocks = np.exp(1j * np.outer(places, omega))
         if self.method == "added":
             return (1 + clocks) / 2  # so that no hand is longer than 1
         if self.method != "turned":
             return np.ones_like(clocks)
         # Trained on eight words, stretched to sixteen.
-        omega, factor = _stretched(self, _WIDTH, _TRAINED, _FACTOR)
-        hands = factor * np.exp(1j * np.outer(places, omega))
+        stretched, factor = _stretched(self)
+        hands = factor * np.exp(1j * np.outer(places, stretched))
         # By training, the query looks three words back.
-        hands[0] *= np.exp(-3j * trained)
+        hands[0] *= np.exp(-3j * omega)
         return hands
 
 
@@ -403,18 +378,17 @@ class Influence(_Figure):
             influence = (6 * influence + influence @ self._attention(layer)) / 7
         return {"influence": influence}
 
-    def _attention(self, layer: int) -> Numbers:
+    def _attention(self, layer: int) -> Any:
         """Return the weights of a layer, a mean over heads and random scores: (128, 128)."""
-        seen = np.ones((128, 128))
         is_hybrid = self.encoding == "hybrid" and layer % 2 == 0
-        if is_hybrid or self.encoding == "windows":
-            seen = np.triu(np.tril(seen, 15), -15)
-        if self.mask == "causal":
-            seen = np.tril(seen)
+        # How many places a query sees before and after its own
+        before = 15 if is_hybrid or self.encoding == "windows" else 127
+        after = 0 if self.mask == "causal" else before
+        seen = np.tri(128, 128, after) - np.tri(128, 128, -before - 1)
         bias = posenc.alibi_bias(4, 128).astype(float)  # of four heads
         weights = seen * np.exp(bias * (self.encoding == "ALiBi"))
         weights /= weights.sum(axis=2, keepdims=True)
-        return np.asarray(weights.mean(axis=0))
+        return weights.mean(axis=0)
 
 
 _WORDS = {
