@@ -127,9 +127,8 @@ def check_rotation(
 
 def refuse_pair(frequencies: Any) -> None:
     """Raise if `frequencies` are all that `posenc.rotary_frequencies` returns."""
-    if not isinstance(frequencies, tuple) or len(frequencies) != 2:
-        return
-    if np.ndim(frequencies[0]) and isinstance(frequencies[1], float):
+    is_pair = isinstance(frequencies, tuple) and len(frequencies) == 2
+    if is_pair and np.ndim(frequencies[0]) and isinstance(frequencies[1], float):
         usage = "frequencies, attention_factor = rotary_frequencies(…), and pass both"
         raise TypeError(f"frequencies must be an array, got a pair: unpack it, {usage}")
 
@@ -137,10 +136,9 @@ def refuse_pair(frequencies: Any) -> None:
 def check_frequencies(
     frequencies_shape: Sequence[int],
     positions_shape: Sequence[int],
-    d_model: int | None,
     base: float | None,
 ) -> None:
-    """Raise unless frequencies fit the width, and positions the frequencies' axes."""
+    """Raise unless positions fit the frequencies' axes; `fit_turns` holds them to the width."""
     shape = tuple(frequencies_shape)
     if base is not None:
         raise ValueError("base must not be given with frequencies, which include it")
@@ -149,8 +147,6 @@ def check_frequencies(
             "frequencies must have "
             f"shape (pairs,) or (axes, pairs), with at least 1 pair, got {shape}"
         )
-    if d_model is not None and shape[-1] > (most := check_d_model(d_model) // 2):
-        raise ValueError(f"frequencies must have at most {most} pairs, got {shape[-1]}")
     if len(shape) == 2 and tuple(positions_shape[-1:]) != shape[:1]:
         raise ValueError(
             f"positions must have a coordinate for each of {shape[0]} axes, "
@@ -159,7 +155,7 @@ def check_frequencies(
 
 
 def check_turns(turns: Any, kind: type[Any], included: Mapping[str, Any]) -> None:
-    """Raise unless `turns` are a pair of `kind` of one shape.
+    """Raise unless `turns` are a pair of `kind`.
 
     `included` are arguments that the turns were computed from, so they must be None.
     """
@@ -170,11 +166,6 @@ def check_turns(turns: Any, kind: type[Any], included: Mapping[str, Any]) -> Non
     if not (pair and isinstance(turns[0], kind) and isinstance(turns[1], kind)):
         raise TypeError(
             f"turns must be rotary_turns' pair of {kind.__name__}, got {turns!r}"
-        )
-    cos, sin = turns[0].shape, turns[1].shape
-    if cos != sin or not cos:
-        raise ValueError(
-            f"turns must be two of one shape, got {tuple(cos)} and {tuple(sin)}"
         )
 
 
@@ -198,18 +189,20 @@ def fit_turns(
     most = (x_shape[-1] - first) // 2
     if pairs > most:
         raise ValueError(
-            "turns must have at most "
+            "turns, or frequencies, must have at most "
             f"{most} pairs from dimension first = {first!r} of {x_shape[-1]}, got {pairs}"
         )
     # Rows that all sequences share, or some of its own for each: then x's batch comes first.
-    batch = turns_shape[0] if len(turns_shape) == 3 else None
-    by_batch = batch is not None and axis > 0 and (batch == 1 or batch == x_shape[0])
+    batch = turns_shape[0]
+    by_batch = (
+        len(turns_shape) == 3 and axis > 0 and (batch == 1 or batch == x_shape[0])
+    )
     if not (len(turns_shape) == 2 or by_batch) or turns_shape[-2] != seq_len:
         raise ValueError(_misfit(x_shape, tuple(turns_shape[:-1]), axis))
     # 1 wherever cosines are the same, such as in all heads.
     shape = [1] * len(x_shape)
     if by_batch:
-        shape[0] = turns_shape[0]
+        shape[0] = batch
     shape[axis] = seq_len
     shape[-1] = pairs
     return shape

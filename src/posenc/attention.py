@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from posenc._validate import (
     check_array,
+    check_d_model,
     check_dtype,
     check_frequencies,
     check_int,
@@ -23,8 +24,6 @@ from posenc._validate import (
     refuse_pair,
 )
 from posenc.encoding import angular_frequencies, is_length
-
-__all__ = ["alibi_bias", "alibi_slopes", "rotary_turns", "rotate_pairs", "t5_buckets"]
 
 Array = NDArray[Any]
 
@@ -58,11 +57,10 @@ def rotary_turns(
     if frequencies is not None:
         refuse_pair(frequencies)
         omega = check_positions(frequencies, "frequencies", ndim=None)
-        check_frequencies(omega.shape, places.shape, d_model, base)
-    elif d_model is None:
-        raise ValueError("d_model or frequencies must be given")
+        check_frequencies(omega.shape, places.shape, base)
     else:
-        omega = angular_frequencies(d_model, base=10_000.0 if base is None else base)
+        width = check_d_model(d_model)
+        omega = angular_frequencies(width, base=10_000.0 if base is None else base)
     # (..., seq_len, pairs); with axes, from (..., seq_len, axes) and (axes, pairs).
     angles = places @ omega if omega.ndim == 2 else places[..., None] * omega
     cos, sin = factor * np.cos(angles), factor * np.sin(angles)
@@ -208,7 +206,7 @@ def alibi_bias(
     distance = np.abs(at_queries[:, None] - at_keys)  # (queries, keys)
     # Subtracted from 0, so that a distance of 0 gives 0 and not -0.
     bias = 0 - alibi_slopes(n_heads)[:, None, None] * distance
-    return np.asarray(bias, dtype=np.float32)
+    return bias.astype(np.float32)
 
 
 def t5_buckets(
@@ -250,9 +248,7 @@ def t5_buckets(
     array([31, 30, 16, 15,  0,  0])
     """
     array = check_array("offsets", offsets)
-    if array.size == 0:
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iu":
+    if array.size and array.dtype.kind not in "iu":  # numpy takes [] for floats
         raise TypeError(f"offsets must hold whole numbers, got {offsets!r}")
     multiple = 4 if bidirectional else 2
     if check_int("n_buckets", n_buckets, minimum=2) % multiple:
@@ -262,10 +258,7 @@ def t5_buckets(
     exact = n_buckets // multiple  # distances that have a bucket of their own
     limit = check_int("max_distance", max_distance, minimum=exact + 1)
 
-    # All distances from `limit` on share a bucket. So a uint64 fits into int64, and the least
-    # int64 has a magnitude.
-    if array.dtype == np.uint64:
-        array = np.minimum(array, np.uint64(limit))
+    # All distances from `limit` on share a bucket; so the least int64 has a magnitude.
     offset = np.maximum(array.astype(np.int64), -limit)
     distance = np.abs(offset) if bidirectional else np.maximum(-offset, 0)
 

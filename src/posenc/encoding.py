@@ -21,15 +21,6 @@ from posenc._validate import (
     check_real,
 )
 
-__all__ = [
-    "angular_frequencies",
-    "binary_encoding",
-    "offset_kernel",
-    "shift_matrix",
-    "sinusoidal_encoding",
-    "wavelengths",
-]
-
 
 def angular_frequencies(d_model: int, *, base: float = 10_000.0) -> Floats:
     r"""Angular frequency of each sine and cosine pair (Vaswani et al., 2017, section 3.5).

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from posenc.nn import Turns
 
-__all__ = ["Layers", "shown"]
-
 Array = NDArray[Any]
 X = TypeVar("X", Array, "Tensor")
 

@@ -108,13 +108,13 @@ class SinusoidalPositionalEncoding(nn.Module):
         width = check_d_model(d_model)
         if dtype is not None:
             _check_floating("dtype", dtype)
-        self.base: float = check_real("base", base, positive=True)
+        self.base = check_real("base", base, positive=True)
         kind = torch.float64 if dtype == torch.float64 else torch.float32
         table = torch.empty(rows, width, device=device, dtype=kind)
         self.register_buffer("pe", table, persistent=False)
         self.reset_parameters()
-        self.dropout: nn.Dropout = nn.Dropout(probability)
-        self.batch_first: bool = batch_first
+        self.dropout = nn.Dropout(probability)
+        self.batch_first = batch_first
 
     def extra_repr(self) -> str:
         """Return the arguments, for `repr`."""
@@ -288,10 +288,8 @@ def rotary_turns(
     device = _device_of_angles(positions.device)
     if frequencies is not None:
         omega = _given_frequencies(frequencies, device)
-        check_frequencies(omega.shape, positions.shape, d_model, base)
+        check_frequencies(omega.shape, positions.shape, base)
         omega = omega.double()
-    elif d_model is None:
-        raise ValueError("d_model or frequencies must be given")
     else:
         omega = _geometric_frequencies(d_model, base, device)
     # (..., seq_len, pairs); with axes, (..., seq_len, axes, pairs), whose angles add up.
@@ -317,7 +315,7 @@ def _given_frequencies(frequencies: Tensor | ArrayLike, device: torch.device) ->
 
 
 def _geometric_frequencies(
-    d_model: int, base: float | None, device: torch.device
+    d_model: int | None, base: float | None, device: torch.device
 ) -> Tensor:
     """Return the frequencies of a width and a base."""
     number = check_real("base", 10_000.0 if base is None else base, positive=True)

@@ -17,8 +17,6 @@ from posenc._table import Floats
 from posenc._validate import check_choice, check_d_model, check_int, check_real
 from posenc.encoding import angular_frequencies
 
-__all__ = ["SCALINGS", "Scaling", "find_scaling", "rotary_frequencies"]
-
 ORIGINAL = "original_max_position_embeddings"
 LONGEST = 2**53  # of lengths: beyond, floats skip whole numbers
 # Fields of such a mapping that don't depend on the type: they are read elsewhere, or by other code.
@@ -394,15 +392,10 @@ def rotary_frequencies(
         raise ValueError(
             f"scaling has an unknown field for type {kind.name!r}: {unknown[0]!r}"
         )
-    if max_position_embeddings is not None:
-        check_int(
-            "max_position_embeddings",
-            max_position_embeddings,
-            minimum=1,
-            maximum=LONGEST,
-        )
-    if seq_len is not None:
-        check_int("seq_len", seq_len, minimum=1, maximum=LONGEST)
+    lengths = {"max_position_embeddings": max_position_embeddings, "seq_len": seq_len}
+    for name, length in lengths.items():
+        if length is not None:
+            check_int(name, length, minimum=1, maximum=LONGEST)
     key = "partial_rotary_factor"
     share = check_real(f"scaling[{key!r}]", fields.get(key, 1.0), positive=True)
     if share > 1:
