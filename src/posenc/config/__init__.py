@@ -5,8 +5,6 @@ The file says how a model's queries and keys turn; the code of the model's type 
 encoding counts more, and of another type a reading says what its fields suggest.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,7 +24,7 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     """Read what a model's configuration, and the code of its type, say about positions.
 
     Fields are read as in transformers 5; warnings tell where other programs are known to differ.
-    A field that is invalid is named; what needs it isn't known, and the rest is read.
+    A field that is invalid counts as not read, and is named before all else.
 
     Parameters
     ----------
@@ -44,7 +42,7 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     TypeError
         If `config` isn't a mapping.
     ValueError
-        If the file isn't JSON, or is nested too deeply. The message names its place.
+        If the file isn't JSON. The message names its place.
 
     Examples
     --------
@@ -55,10 +53,7 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     content = config if isinstance(config, Mapping) else load(config)
     if not isinstance(content, Mapping):
         raise TypeError(f"config must be a mapping, got {content!a:.60}")
-    try:
-        return read_models(Fields(content))
-    except RecursionError as error:
-        raise ValueError("config is nested too deeply") from error
+    return read_models(Fields(content))
 
 
 def read_models(whole: Fields) -> Positions:
@@ -69,12 +64,9 @@ def read_models(whole: Fields) -> Positions:
     reading.model_type = model_type or text_type or None
     for part, part_type in others:
         part_reading = read_model(part, part_type)
-        if (
-            part_type in TYPES
-            or part.says("num_hidden_layers")
-            or part_reading.warnings
-        ):
-            reading.parts[part.name] = part_reading
+        is_model = part_type in TYPES or part.says("num_hidden_layers")
+        if is_model or part_reading.warnings:
+            reading.parts[part.path[:-1]] = part_reading
     return reading
 
 
@@ -82,11 +74,8 @@ def type_of_params(whole: Fields) -> str:
     """Return the type, as in types.toml, of a ``params.json``: Meta's or Mistral's."""
     # Other programs have taken over its names, but not all of them.
     names = whole.content.keys()
-    if not {"dim", "n_heads", "norm_eps"} <= names or "use_hf_rope" in names:
-        return ""
-    if whole["use_scaled_rope"]:
-        return "params.json, use_scaled_rope"
-    return "params.json"
+    is_params = {"dim", "n_heads", "norm_eps"} <= names and "use_hf_rope" not in names
+    return "params.json" if is_params else ""
 
 
 def models(whole: Fields, model_type: str) -> Iterator[tuple[Fields, str]]:
@@ -99,23 +88,20 @@ def models(whole: Fields, model_type: str) -> Iterator[tuple[Fields, str]]:
     }
     texts = [name for name in WORDS["parts_with_text"] if name in parts]
     if whole.says("num_hidden_layers"):  # beside which a part may be no model
-        texts = [
-            name
-            for name in texts
-            if parts[name].says("num_hidden_layers") or parts[name]["model_type"]
-        ]
+        required = "num_hidden_layers", "model_type"
+        texts = [name for name in texts if any(map(parts[name].says, required))]
     if not texts:  # the fields of the text may stand beside those of other parts
         yield whole, known_type(model_type, "", "text")
-    else:  # what is wrong outside is told of the text
-        parts[texts[0]].problems += whole.wrong()
+    else:
+        text = parts[texts[0]]
         scaling = whole.content.get("rope_scaling")
-        if scaling not in (None, parts[texts[0]].content.get("rope_scaling")):
-            parts[texts[0]].problems.append(
+        if scaling not in (None, text.content.get("rope_scaling")):
+            text.problems.append(
                 f"rope_scaling beside {texts[0]} is ignored: move it inside"
             )
     for name in dict.fromkeys([*texts, *parts]):
-        said = parts[name]["model_type"] or ""
-        yield from models(parts[name], known_type(said, model_type, name))
+        part_type = known_type(parts[name]["model_type"] or "", model_type, name)
+        yield from models(parts[name], part_type)
 
 
 def known_type(said: str, whole_type: str, part: str) -> str:
@@ -131,18 +117,25 @@ def read_model(file: Fields, model_type: str) -> Positions:
     entry = TYPES.get(model_type, UNKNOWN)
     if file["use_mla"] is False:
         entry = UNKNOWN  # plain attention, which no code of the table has
-    fields = file.read_as(entry)
-    kinds = kinds_of_layers(fields)
-    layers, lengths = zip(*map(describe, kinds), strict=True)
+    fields = Fields(file.content, file.path, entry)
+    fields.problems += file.problems
+    layers = tuple(
+        describe(fields, rope, kind) for kind, rope in kinds_of_layers(fields)
+    )
     limit = fields[LIMIT]
     # Lengths are those of the first kind that is stretched from a known one.
     plain = fields[ORIGINAL], limit
-    start, end = next((pair for pair in lengths if pair[0]), plain)
-    mappings = [fields, *(kind.rope for kind in kinds)]
-    unread = unread_fields(*mappings)
-    if unread and not entry.code:  # the fields that aren't read may tell layers apart
+    start, end = next((pair for pair in fields.lengths if pair[0]), plain)
+    unread = unread_fields(fields)
+    # The fields that aren't read may tell layers apart.
+    unclear = (
+        fields.used
+        & fields.invalid.keys()
+        & {*WORDS["which_layers"], "num_hidden_layers", "use_sliding_window"}
+    )
+    if unclear or (unread and not entry.code):
         layers = tuple(map(narrowed, layers))
-    problems = [*dict.fromkeys(problem for m in mappings for problem in m.wrong())]
+    problems = [*dict.fromkeys(fields.problems)]
     reading = Positions(
         verdict="",  # it is told of all the rest
         model_type=model_type or None,
@@ -158,7 +151,7 @@ def read_model(file: Fields, model_type: str) -> Positions:
                 for place in unread
             ),
             *problems,
-            *dict.fromkeys(fields.remarks),
+            *entry.notes,
         ),
     )
     reading.verdict = sentence(reading, unread, problems)

@@ -8,7 +8,6 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from posenc.config import read_config
-from posenc.config.fields import LARGEST_FILE
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,14 +21,13 @@ def main(arguments: list[str] | None = None) -> int:
     names = []
     for path in options.file:  # the configurations in a folder, or the file itself
         names += sorted(map(str, Path(path).rglob("config.json"))) or [path]
-    readings, failed = {}, False
+    readings = {}
     for name in names:
         try:
-            source = sys.stdin.buffer.read(LARGEST_FILE + 1) if name == "-" else name
+            source = sys.stdin.buffer.read() if name == "-" else name
             readings[name] = read_config(source)
-        except (OSError, TypeError, ValueError) as error:
+        except (OSError, RecursionError, TypeError, ValueError) as error:
             print(f"{name}: {error}", file=sys.stderr)
-            failed = True
     if options.json:
         text = json.dumps({name: r.as_dict() for name, r in readings.items()}, indent=1)
     else:
@@ -37,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):  # a terminal may lack letters
         sys.stdout.reconfigure(errors="replace")
     print(text)
-    return 2 if failed else 0
+    return 0 if readings.keys() == {*names} else 2
 
 
 if __name__ == "__main__":

@@ -1,220 +1,54 @@
-"""Which kinds of layers a model has, and where positions enter in each.
+"""Which kinds of layers a model has, where positions enter in each, and by which mapping it turns.
 
-`kinds_of_layers` answers both. A kind of layer is a name, "full_attention" or whatever the file
-calls it, and whether its layers rest. Where positions enter is one of the words of `posenc.layers`.
+`kinds_of_layers` puts together what the functions below decide, one thing each. An example in their
+docstrings is the part of a file that they are for.
 """
 
-from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Mapping
 
 from posenc.config.fields import SHARE, WORDS, Fields
-from posenc.layers import BY_OFFSET, NO_ATTENTION, NOWHERE, ROTARY, TABLE, shown
-from posenc.scaling import ORIGINAL
+from posenc.layers import NO_ATTENTION, NOWHERE, ROTARY, TABLE, Layers
 
 FULL, ALL = "full_attention", "all layers"
-SOME = "some or all layers"  # nobody knows which
-Where = str | None  # where positions enter; None if nobody says
 ENCODINGS: dict[str, str] = WORDS["encodings"]
 
 
-# A name, and whether its layers rest: don't turn, though others of that name do.
-Group = tuple[str, bool]
+def kinds_of_layers(fields: Fields) -> Iterator[tuple[Layers, Fields]]:
+    """Yield each kind of layer with the mapping that describes its rotation.
 
-
-class Kind(NamedTuple):
-    """One kind of layer, before anything is computed from the fields that it reads."""
-
-    fields: Fields
-    rope: Fields  # the mapping that describes its rotation
-    name: str
-    where: Where
-    indices: list[int]
-
-
-def kinds_of_layers(fields: Fields) -> list[Kind]:
-    """Return the kinds of layers, each with the mapping of rotations that it follows."""
-    rope = mapping_of_rotation(fields)
+    Two kinds may have one name: some of its layers turn, and some rest.
+    """
+    rope = fields.inside("rope_parameters")
     encoding = where_positions_enter(fields)
-    groups = groups_of_layers(fields)
-    mapping = rope.content or rope.defaults
-    nested = [name for name, value in mapping.items() if isinstance(value, Mapping)]
-    if {name for name, _ in groups} <= {ALL, SOME}:
-        if fields.entry.code:  # which has no kinds
-            nested = []
-        elif nested:  # it isn't known which layers are of which kind
-            groups = {(name, False): [] for name in nested}
-    # Code whose local layers have a base of their own reads the new name kind by kind.
-    is_by_kind = bool(
-        nested or (fields.entry.local and "rope_parameters" in fields.spelled.values())
-    )
-    kinds = []
-    for (name, rests), indices in sorted(groups.items()):
-        own_rope = rope.inside(name) if is_by_kind else mapping_of_kind(name, rope)
-        rests |= name in fields.entry.still or own_rope[SHARE] == 0
+    for (name, rests), indices in sorted(groups_of_layers(fields, rope).items()):
+        own_rope = mapping_of_kind(name, fields, rope)
+        shares = own_rope[SHARE], fields.values[SHARE]
+        rests |= name in fields.entry.still or 0 in shares
         where = NOWHERE if rests and encoding == ROTARY else encoding
         if name in WORDS["without_attention"]:
             where = NO_ATTENTION
-        kinds.append(Kind(fields, own_rope, name, where, indices))
-    if is_by_kind:
-        note_strangers(rope, {kind.name for kind in kinds})
-    return kinds
-
-
-# ---------------------------------------------------------------- mappings of rotations
-
-
-def mapping_of_rotation(fields: Fields) -> Fields:
-    """Return the mapping that describes a rotation, in the old name or the new one."""
-    old, new = map(fields.content.get, ("rope_scaling", "rope_parameters"))
-    if old and new and new != old:
-        fields.problems.append(
-            "rope_scaling and rope_parameters differ: transformers uses rope_scaling"
-        )
-    rope = fields.inside("rope_parameters")
-    for name in ("rope_theta", ORIGINAL):
-        inside, outside = rope.values[name], fields.values[name]
-        is_twice = rope.says(name) and fields.says(name)
-        if is_twice and None not in (inside, outside) and inside != outside:
-            fields.problems.append(
-                f"{fields.place(name)} is {outside!a:.40} outside "
-                f"{rope.name}, {inside!a:.40} inside"
-            )
-    return rope
-
-
-def note_strangers(rope: Fields, kinds: set[str]) -> None:
-    """Note what stands beside mappings for kinds of layers: a scaling, or a kind misspelled."""
-    # A kind of the type that this file has no layers of is no error.
-    known = {*kinds, FULL, rope.entry.others}
-    for name, value in rope.content.items():
-        is_kind = isinstance(value, Mapping) and name in known
-        if not is_kind and value and value not in WORDS["plain_words"]:
-            place = shown(f"{rope.path}{name}")
-            rope.problems.append(
-                f"{place} is no mapping of a kind of layers: it is ignored"
-            )
-
-
-def mapping_of_kind(name: str, rope: Fields) -> Fields:
-    """Return what layers of one kind follow of a mapping of rotations for all kinds."""
-    entry, content = rope.entry, {}
-    if name not in entry.local:
-        return rope
-    # Local layers have a base of their own, and in some models no scaling.
-    if entry.local_scaled:
-        content = {**rope.content}
-        content.pop("rope_theta", None)
-    elif rope.says("factor"):
-        rope.remarks.append(f"{rope.name} applies to global attention, not to {name}")
-    return Fields(content, rope.path, entry, rope, {})
-
-
-# ---------------------------------------------------------------- kinds of layers
-
-
-def groups_of_layers(fields: Fields) -> dict[Group, list[int]]:
-    """Return the layers of each kind: they differ in name, or in whether they turn.
-
-    If a field that tells them apart is invalid, the kinds are those of the class, and nobody knows
-    which layers they are.
-    """
-    if is_order_unknown(fields):
-        usual = groups_of_layers(Fields({}, entry=fields.entry))
-        return {(SOME if name == ALL else name, rests): [] for name, rests in usual}
-    listed = fields["layer_types"] or []
-    number = fields["num_hidden_layers"] or len(listed)
-    resting = resting_layers(fields, number)
-    # Files may list more, which predict several tokens ahead.
-    words = WORDS["kinds_of_layers"]
-    names = [words.get(str(kind), str(kind)) for kind in listed[:number]]
-    names = names or names_by_rule(fields, number, resting)
-    if fields.entry.last and names:
-        names[-1] = FULL
-    groups: dict[Group, list[int]] = {}
-    for i, name in enumerate(names):
-        groups.setdefault((name, i in resting), []).append(i)
-    return groups or {(ALL, False): []}
-
-
-def is_order_unknown(fields: Fields) -> bool:
-    """Whether a field is invalid that tells layers apart: the file's list, or one of a rule."""
-    names = ["layer_types", "no_rope_layer_interval", "no_rope_layers"]
-    # If the file lists kinds, a rule says no more than which layers don't turn.
-    if fields.entry.rule and not fields.values["layer_types"]:
-        names += [*WORDS["which_layers"], "num_hidden_layers", "use_sliding_window"]
-    return fields.is_invalid(*names)
-
-
-def resting_layers(fields: Fields, number: int) -> set[int]:
-    """Return the layers that don't turn: those of a list, or 3, 7, … if it is every fourth."""
-    turns = fields["no_rope_layers"]  # in spite of its name, 1 turns
-    if turns:
-        return {i for i, turn in enumerate(turns[:number]) if not turn}
-    every = fields["no_rope_layer_interval"] or number + 1
-    return {*range(every - 1, number, every)}
-
-
-def names_by_rule(fields: Fields, number: int, resting: set[int]) -> list[str]:
-    """Return the kind of each layer by the rule that types.toml names."""
-    # Layers that see all; None if all layers are of one kind.
-    full: Collection[int] | None = None
-    has_windows = fields["use_sliding_window"]
-    match fields.entry.rule:
-        case "qwen2" if has_windows:  # the later layers have one
-            full = range(fields["max_window_layers"] or 0)
-        case "smollm3" if has_windows:  # those that don't turn have one
-            full = {*range(number)} - resting
-        case "llama4" if not fields.is_null("attention_chunk_size"):
-            full = resting  # the others see chunks
-        case "gemma3":
-            full = listed_or_regular(fields, number)
-    if full is None:
-        return [ALL] * number
-    return [FULL if i in full else fields.entry.others for i in range(number)]
-
-
-def listed_or_regular(fields: Fields, number: int) -> Collection[int] | None:
-    """Return the layers that the file lists, or one of so many: 5, 11, … if it is one of six.
-
-    That is the last of the six; in a few types the field full_attention_offset says another.
-    """
-    listed: list[int] = fields["full_attn_layers"]
-    if listed:
-        if 0 < number <= max(listed):
-            fields.problems.append(
-                f"{fields.place('full_attn_layers')} has {max(listed)}, "
-                f"but the last of {number} layers is {number - 1}"
-            )
-        return listed
-    interval = fields["full_attention_interval"]
-    if not interval:
-        return None
-    first = fields["full_attention_offset"]
-    return range(interval - 1 if first is None else first, number, interval)
+        count = len(indices) or None
+        yield Layers(name, where, count, tuple(indices) or None), own_rope
 
 
 # ---------------------------------------------------------------- where positions enter
 
 
-def where_positions_enter(fields: Fields) -> Where:
-    """Return where positions enter: what the first of these says.
+def where_positions_enter(fields: Fields) -> str | None:
+    """Return where positions enter: as the file says, or else as the code of its type does.
 
-    1. A flag of the file, or of its class: `flags` of the type, then `fields_that_decide` of all.
-    2. Null in position_embedding_type, for code that chooses by it: nowhere.
-    3. The word in position_embedding_type. But a word for a table, which classes derived from
-       BERT's have whatever they do, says nothing of code that turns.
-    4. The code of the type.
-    5. Of a type that isn't known, a field that models have only with one encoding.
-
-    A word of the file that isn't known, or isn't among those that the code chooses by, leaves it
-    unknown: the type's default would be a guess. Of code that chooses by none, the word is taken,
-    and what doesn't fit is told.
+    Of code that isn't known, a field may suggest it that models have only with one encoding. A word
+    that isn't known, or that the code has no way for, leaves it unknown: the type's default would
+    be a guess. Of code that has one way, the word is taken, and what doesn't fit is told.
     """
-    entry, usual = fields.entry, usual_place(fields)
-    word = word_of_file(fields, usual)
-    if not word:
-        return usual
+    entry, word = fields.entry, word_of_file(fields)
+    signs = (word for name, word in WORDS["signs"] if fields.says(name))
+    usual = ENCODINGS.get(entry.where or next(signs, ""))
     where = ENCODINGS.get(word)
+    # ModernBERT's files have BERT's "absolute", which its code doesn't read.
+    is_derived = where == TABLE and usual == ROTARY and word not in entry.chooses
+    if not word or is_derived:
+        return usual
     if not where or word not in (entry.chooses or [word]):
         fields.problems.append(
             f"the file asks for {word[:40]!a}, which isn't known here"
@@ -224,29 +58,120 @@ def where_positions_enter(fields: Fields) -> Where:
         fields.problems.append(
             f"the file asks for an encoding that {entry.code} doesn't have"
         )
-    # DeBERTa may have a table besides.
-    if where == BY_OFFSET and fields["position_biased_input"]:
-        return f"{BY_OFFSET}; {TABLE}"
     return where
 
 
-def word_of_file(fields: Fields, usual: Where) -> str:
-    """Return the word for where positions enter by the first three rules, "" if none says it."""
-    name, ways = "position_embedding_type", fields.entry.chooses
-    for flag, value, word in [*fields.entry.flags, *WORDS["fields_that_decide"]]:
-        if fields.equals(flag, value):
+def word_of_file(fields: Fields) -> str:
+    """Return the file's word for where positions enter, "" if it has none.
+
+    MPT: {"alibi": true}; GraniteMoeHybrid: {"position_embedding_type": "nope"}.
+    """
+    for conditions, word in [*fields.entry.flags, *WORDS["fields_that_decide"]]:
+        if all(fields[name] == value for name, value in conditions.items()):
             return str(word)
-    if ways and fields.is_null(name):
+    name = "position_embedding_type"
+    is_null = name in fields.spelled and not fields.says(name)
+    if is_null and fields.entry.chooses:
         return "none"
-    asked: str = (fields[name] or "").lower()
-    is_table = ENCODINGS.get(asked) == TABLE
-    return "" if usual == ROTARY and is_table and asked not in ways else asked
+    return str(fields[name] or "").lower()
 
 
-def usual_place(fields: Fields) -> Where:
-    """Return where positions enter by the type's code; fields suggest it if that isn't known."""
-    word = fields.entry.where
-    if not fields.entry.code:
-        signs = WORDS["signs"]
-        word = next((word for name, word in signs if fields.says(name)), word)
-    return ENCODINGS.get(word)
+# ---------------------------------------------------------------- which layers are of which kind
+
+
+def groups_of_layers(fields: Fields, rope: Fields) -> dict[tuple[str, bool], list[int]]:
+    """Return the layers of each kind: they differ in name, or in whether they rest.
+
+    Of code that isn't known, the kinds are those of the mapping, if it has any. Which layers are of
+    which, only the code says.
+    """
+    if not fields.entry.code and kinds_inside(rope):
+        return {(name, False): [] for name in kinds_inside(rope)}
+    listed = fields["layer_types"] or []
+    number = fields["num_hidden_layers"] or len(listed)
+    resting = resting_layers(fields, number)
+    # Files may list more, which predict several tokens ahead.
+    words = WORDS["kinds_of_layers"]
+    names = [words.get(str(kind), str(kind)) for kind in listed[:number]]
+    names = names or names_by_rule(fields, number, resting)
+    if fields.entry.last and names:
+        names[-1] = FULL
+    groups: dict[tuple[str, bool], list[int]] = {}
+    for i, name in enumerate(names):
+        groups.setdefault((name, i in resting), []).append(i)
+    return groups or {(ALL, False): []}
+
+
+def resting_layers(fields: Fields, number: int) -> set[int]:
+    """Return the layers that don't turn though others of their kind may.
+
+    SmolLM3: {"no_rope_layers": [1, 1, 1, 0]}, where 1 turns in spite of the name, or the same as
+    {"no_rope_layer_interval": 4}.
+    """
+    turns = fields["no_rope_layers"]
+    if turns:
+        return {i for i, turn in enumerate(turns[:number]) if not turn}
+    every = fields["no_rope_layer_interval"] or number + 1
+    return {*range(every - 1, number, every)}
+
+
+def names_by_rule(fields: Fields, number: int, resting: set[int]) -> list[str]:
+    """Return the kind of each layer by the rule that types.toml names."""
+    full: Collection[int]  # layers that see all
+    match fields.entry.rule:
+        # {"use_sliding_window": true, "max_window_layers": 28}: those from 28 on have a window.
+        case "qwen2" if fields["use_sliding_window"]:
+            full = range(fields["max_window_layers"] or 0)
+        # {"attention_chunk_size": 8192, "no_rope_layer_interval": 4}
+        case "llama4" if fields["attention_chunk_size"]:
+            full = resting
+        # LFM2: {"full_attn_idxs": [2, 5]}
+        case "gemma3" if fields["full_attn_layers"]:
+            full = fields["full_attn_layers"]
+        # {"sliding_window_pattern": 6}: 5, 11, ...; Jamba: {"attn_layer_period": 8,
+        # "attn_layer_offset": 4}: 4, 12, ...
+        case "gemma3" if fields["full_attention_interval"]:
+            interval = fields["full_attention_interval"]
+            first = fields["full_attention_offset"]
+            full = range(interval - 1 if first is None else first, number, interval)
+        case _:
+            return [ALL] * number
+    return [FULL if i in full else fields.entry.others for i in range(number)]
+
+
+# ---------------------------------------------------------------- mappings of rotations
+
+
+def kinds_inside(rope: Fields) -> list[str]:
+    """Return the kinds of layers for which a mapping has one.
+
+    Gemma 4: {"full_attention": {"rope_theta": 1e6}, "sliding_attention": {"rope_theta": 1e4}}.
+    """
+    content = rope.content.items()
+    return [name for name, value in content if value and isinstance(value, Mapping)]
+
+
+def is_by_kind(name: str, fields: Fields, rope: Fields) -> bool:
+    """Whether layers of one kind read a mapping of their own.
+
+    Code whose local layers have a base of their own does so whenever it gets the new name: Gemma 3
+    doesn't read {"rope_parameters": {"rope_theta": 1e6}}. Code without kinds never does.
+    """
+    is_new = fields.spelled.get("rope_parameters") == "rope_parameters"
+    asks = is_new and fields.entry.local != []
+    return name != ALL and bool(asks or kinds_inside(rope))
+
+
+def mapping_of_kind(name: str, fields: Fields, rope: Fields) -> Fields:
+    """Return the mapping that layers of one kind follow: their own, or that for all kinds.
+
+    Gemma 3: {"rope_local_base_freq": 1e4, "rope_scaling": {"factor": 8}}: local layers have a base
+    of their own, and in some models no scaling.
+    """
+    if is_by_kind(name, fields, rope):
+        return rope.inside(name)
+    if name not in fields.entry.local:
+        return rope
+    content = {**rope.content} if fields.entry.local_scaled else {}
+    content.pop("rope_theta", None)
+    return Fields(content, rope.path, rope.entry)

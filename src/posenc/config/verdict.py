@@ -3,21 +3,17 @@
 `rotation.describe` comes first: what it doesn't use, `unread_fields` tells. `sentence` comes last.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import asdict, dataclass, field, replace
 from textwrap import indent
 from typing import Any
 
-from posenc.config.fields import SPELLINGS, WORDS, Fields
-from posenc.config.kinds import ALL, SOME
+from posenc.config.fields import RULES, SPELLINGS, WORDS, Fields
+from posenc.config.kinds import ALL
 from posenc.layers import Layers, shown
 
-# Matched against a field with its path, such as "rope_scaling.factor".
-SPEAKS = re.compile("|".join(WORDS["speak_of_positions"]))
-ALIKE = re.compile("|".join(WORDS["sound_alike"]))
+SOME = "some or all layers"  # nobody knows which
 SUGGESTED = "what the type's code does isn't known here; the fields suggest "
 
 
@@ -37,7 +33,7 @@ class Positions:
     #: Fields that aren't read, then contradictions, then where programs differ.
     warnings: tuple[str, ...]
     #: Other parts, as for images, by their field.
-    parts: dict[str, Positions] = field(default_factory=dict)
+    parts: dict[str, "Positions"] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON types, as ``--json`` prints it."""
@@ -45,54 +41,58 @@ class Positions:
 
     def __str__(self) -> str:
         """Format everything for people, with the verdict and the warnings first."""
-        lines = [self.verdict, *(f"Warning: {warning}" for warning in self.warnings)]
-        lines += [
+        # Of a type that isn't known, each line is a suggestion, and says so.
+        begin = "" if self.code else "the fields suggest "
+        lines = [
+            self.verdict,
+            *(f"Warning: {warning}" for warning in self.warnings),
             f"model type: {shown(self.model_type)}",
             f"code: {shown(self.code)}",
             f"length before scaling: {shown(self.length_before_scaling)}",
             f"intended length: {shown(self.intended_length)}",
             f"limit: {shown(self.limit)}",
+            *(f"\n{indent(str(layers), begin)}" for layers in self.layers),
+            *(f"\n{shown(name)}\n{part}" for name, part in self.parts.items()),
         ]
-        # Of a type that isn't known, each line is a suggestion, and says so.
-        begin = "" if self.code else "the fields suggest "
-        lines += [f"\n{indent(str(layers), begin)}" for layers in self.layers]
-        lines += [f"\n{shown(name)}\n{part}" for name, part in self.parts.items()]
         return "\n".join(lines)
 
 
-def unread_fields(*mappings: Fields) -> list[str]:
-    """Return the fields that, by their names, speak of positions, and weren't used."""
-    unread = {}  # a set that keeps its order
-    for fields in mappings:
-        used = fields.used & fields.spelled.keys()
-        read = {spelling for name in used for spelling in SPELLINGS[name]}
-        # What the code of a known type does with these changes no answer here.
-        # Of another type, the verdict says anyway that its own code isn't known.
-        details = WORDS["details"] if fields.entry.code else ["auto_map"]
-        for name, value in fields.content.items():
-            place = f"{fields.path}{name}"
-            usual = [*WORDS["plain_words"], fields.defaults.get(name)]
-            speaks = SPEAKS.search(place) and not ALIKE.search(str(name))
-            is_known = name in read or name in details or value in usual
-            if speaks and value and not is_known:
-                unread[shown(place)] = True
-    return [*unread]
+def unread_fields(fields: Fields) -> list[str]:
+    """Return the fields that are invalid, or by their names speak of positions but aren't used.
+
+    So, too, for the mappings inside.
+    """
+    # What the code of a known type does with these changes no answer here.
+    # Of another type, the verdict says anyway that its own code isn't known.
+    details = WORDS["details"] if fields.entry.code else ["auto_map"]
+    # Kinds of layers, beside whose mappings nothing is read.
+    kinds = fields.used - RULES.keys()
+    known = {*(kinds or details)}
+    for name in fields.used & fields.spelled.keys():
+        value = fields.content[fields.spelled[name]]
+        # Another spelling may say the same.
+        known.update(x for x in SPELLINGS[name] if fields.content.get(x) == value)
+    unread = [why for name, why in fields.invalid.items() if name in fields.used]
+    for name, value in fields.content.items():
+        place = f"{fields.path}{name}"
+        speaks = re.search(WORDS["speak_of_positions"], place)
+        sounds_alike = re.search(WORDS["sound_alike"], str(name))
+        # What a mapping inside has counts more, and may differ.
+        inside = [x.content[name] for x in fields.inner if name in x.content]
+        is_known = inside == [value] if inside else name in known
+        is_told = is_known or sounds_alike or str(value) in WORDS["plain_words"]
+        if value and speaks and not is_told:
+            unread.append(shown(place))
+    return unread + [place for inner in fields.inner for place in unread_fields(inner)]
 
 
 def sentence(reading: Positions, unread: list[str], problems: list[str]) -> str:
-    """Say which layers turn, how they are stretched, and what looks wrong.
-
-    `unread` and `problems` must be complete, for all kinds: an empty list is "nothing wrong".
-    """
+    """Say which layers turn, how they are stretched, and what looks wrong."""
     total = sum(one.count or 0 for one in reading.layers)
     kinds = ", and ".join(in_words(one, total) for one in reading.layers)
-    if not any(one.where for one in reading.layers):
-        kinds = "nothing about positions"
-    clauses = [("" if reading.code else SUGGESTED) + kinds, scaling_in_words(reading)]
-    if unread:
-        clauses.insert(
-            0, f"not read, though it may change this: {', '.join(unread[:5])}"
-        )
+    kinds = kinds if reading.code else SUGGESTED + kinds
+    not_read = f"not read, though it may change this: {', '.join(unread[:5])}"
+    clauses = [not_read if unread else "", kinds, scaling_in_words(reading)]
     said = "; ".join(filter(None, clauses))
     if reading.by_default:
         said += f" (by default: {', '.join(reading.by_default)})"
@@ -102,12 +102,12 @@ def sentence(reading: Positions, unread: list[str], problems: list[str]) -> str:
 
 def in_words(layers: Layers, total: int) -> str:
     """Say what one kind of layer does."""
-    place = name = shown(layers.name)
-    if layers.count:
-        place = f"{layers.count} of {total} layers"
-        place += f" ({name})" if layers.name != ALL else ""  # others of that kind rest
+    place = shown(layers.name)
     if layers.count == total:
         place = f"all {total} layers"
+    elif layers.count:
+        kind = "" if layers.name == ALL else f" ({place})"  # others of that kind rest
+        place = f"{layers.count} of {total} layers{kind}"
     said = f"{WORDS['in_a_sentence'].get(str(layers.where), layers.where)} in {place}"
     if layers.base:
         said += f", base {layers.base:,.15g}"
@@ -129,14 +129,11 @@ def scaling_in_words(reading: Positions) -> str:
     if not scalings:
         return ""
     start, end = reading.length_before_scaling, reading.intended_length
-    said = f"{start:,} stretched" if start else "stretched"
-    if start and end:
-        said += f" to {end:,}"
+    said = f"{start:,} stretched to {end:,}" if start and end else "stretched"
     return f"{said} by {', '.join(sorted(map(shown, scalings)))}"
 
 
 def narrowed(layers: Layers) -> Layers:
-    """Return what is left of all layers if fields that aren't read may tell them apart."""
-    if layers.name != ALL:
-        return layers
-    return replace(layers, name=SOME, count=None, indices=None, window=None)
+    """Return what is left of layers if fields that aren't read may tell them apart."""
+    layers = replace(layers, count=None, indices=None)
+    return replace(layers, name=SOME, window=None) if layers.name == ALL else layers
