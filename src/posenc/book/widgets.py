@@ -329,8 +329,8 @@ class Turning(_Figure):
             "row": shares.sum(axis=1),
             # Of the slowest pair alone, the slowest two, and so on: (keys, pairs)
             "layers": around[:, ::-1].cumsum(axis=1),
-            # By dial, and then by hand, as (up, right)
-            "hands": np.stack([hands.imag, hands.real], axis=2),
+            # By dial, and then by hand, as (up, right): the key's is longer.
+            "hands": np.stack([hands.imag, hands.real], axis=2) * [[0.65], [0.9]],
         }
 
     def _shares_at(self, places: Numbers) -> Numbers:

@@ -38,9 +38,9 @@ export function dials(svg) {
     const isPhone = rows > 1;
     const columns = DIALS / rows;
     const slot = width / columns;
-    radius = Math.round(isPhone ? 30 : Math.min(43, 0.36 * slot));
-    const height = 2 * radius + (isPhone ? 8 : 30);
-    const firstRow = top + 16 + radius;
+    radius = Math.round(isPhone ? 28 : Math.min(43, 0.36 * slot));
+    const height = 2 * radius + (isPhone ? 16 : 30);
+    const firstRow = top + 24 + radius;
     svg.style.setProperty("--radius", `${radius}px`);
     made.forEach(({ group, share }, pair) => {
       const x = round((0.5 + (pair % columns)) * slot);
@@ -48,20 +48,20 @@ export function dials(svg) {
       assign(group, { transform: `translate(${x},${y})` });
       assign(share, { y: radius + 17, display: isPhone ? "none" : "inline" });
     });
-    return firstRow - radius + rows * height;
+    return firstRow - radius + rows * height - 8;
   };
   const paint = ({ hands, shares, excess }) => {
-    const reach = 0.82 * radius; // of a hand of length 1
-    const tip = ([angle, length]) => ({
-      x2: round(reach * length * Math.cos(angle)),
-      y2: round(-reach * length * Math.sin(angle)),
+    /** The tip of a hand, which is so long in radii if its length is 1: the key's sticks out of the query's. */
+    const tip = ([angle, length], long) => ({
+      x2: round(long * radius * length * Math.cos(angle)),
+      y2: round(-long * radius * length * Math.sin(angle)),
     });
     made.forEach((dial, pair) => {
       const [query, key] = [hands.query[pair], hands.key[pair]];
-      for (const hand of [dial.query, dial.queryEdge]) assign(hand, tip(query));
-      for (const hand of [dial.key, dial.keyEdge]) assign(hand, tip(key));
+      for (const hand of [dial.query, dial.queryEdge]) assign(hand, tip(query, 0.65));
+      for (const hand of [dial.key, dial.keyEdge]) assign(hand, tip(key, 0.9));
       const [from, to] = [query, key].map(pointing);
-      assign(dial.wedge, { d: sector(0, 0, round(reach / 2), from, wrapped(to - from)) });
+      assign(dial.wedge, { d: sector(0, 0, 0.4 * radius, from, wrapped(to - from)) });
       // The angles that training never showed, up to the key's.
       assign(dial.unseen, { d: excess[pair] ? sector(0, 0, radius, to - excess[pair], excess[pair]) : "" });
       const light = { opacity: round(10 * Math.max(0, shares[pair])) / 10 };

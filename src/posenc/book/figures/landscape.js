@@ -15,12 +15,13 @@ function makeRow({ ground, slot }) {
   const label = (x, anchor) => text(x, 34, "beyond training", { ...anchor, class: "beyond" });
   // Fast pairs first: their layers reach down to the ground, and slower ones cover them.
   const strata = PAIRS.map((fill) => shape("path", { class: "stratum", fill }));
+  const sky = shape("path", { fill: "var(--page)" }); // over layers that faster pairs take away from
   const changed = shape("polygon", { class: "changed" }); // from how it was before the last move to now
   const ridge = shape("path", { class: "curve" });
   const base = shape("path", { d: `M${-far},${ground}H${far}`, class: "thin faint" });
   const unseen = [fog(edge, far), fog(-edge, -far), label(edge + 8), label(-edge - 8, end)];
-  const land = shape("g", { class: "row" }, ...strata, base, changed, ridge, ...unseen);
-  return { land, strata, changed, ridge };
+  const land = shape("g", { class: "row" }, ...strata, sky, base, changed, ridge, ...unseen);
+  return { land, strata, sky, changed, ridge };
 }
 
 /**
@@ -70,13 +71,13 @@ export function landscape(svg) {
     if (layers === drawn) return;
     drawn = layers;
     const along = (scores) => (sharp ? `M${points(corners(scores))}` : curveThrough(corners(scores), slot / 6));
-    // A layer ends where faster pairs take away what it adds.
-    const topOf = (pair) => layers.map((sums, n) => Math.min(sums.at(-1 - pair), curve[n]));
-    const areas = PAIRS.map((_, pair) => `${along(topOf(pair))}V${ground}H${-REACH * slot}`);
-    const paths = [...areas, along(curve)];
-    for (const { strata, ridge } of rows) {
+    /** The data of what lies between a curve and a height. */
+    const area = (scores, y) => `${along(scores)}V${y}H${-REACH * slot}`;
+    const areas = PAIRS.map((_, pair) => area(layers.map((sums) => sums.at(-1 - pair)), ground));
+    const paths = [...areas, area(curve, 0), along(curve)];
+    for (const { strata, sky, ridge } of rows) {
       // Without `assign`, which would read back what is long, and new.
-      [...strata, ridge].forEach((part, n) => part.setAttribute("d", paths[n]));
+      [...strata, sky, ridge].forEach((part, n) => part.setAttribute("d", paths[n]));
     }
   };
   const since = (scores) => (before = scores);

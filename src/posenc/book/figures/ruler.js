@@ -12,7 +12,7 @@ export function ruler(width) {
   const slot = width / columns;
   const letters = clamp(13, slot * 0.35, 25); // the size of words
   // Of a row, over the summit: there stand a word, of one letter size, and the score, of 1.45 (turning.css).
-  const sky = 2.45 * letters + 18;
+  const sky = 2.45 * letters + 21;
   const land = clamp(60, width * 0.17, 182); // from the ground up to the summit
   const ground = Math.round(sky + land);
   // Under a row's ground stand the numbers of places, 15 down, and the bracket, 33 down, with the card
@@ -28,7 +28,7 @@ export function ruler(width) {
     height, // from a row to the next
     rows,
     bottom: rows * height + shared,
-    foot: 10 + 0.45 * letters, // from the line of a word's letters down to the land
+    foot: 13 + 0.45 * letters, // from the line of a word's letters down to the land
     xIn,
     /** How far from a row's upper edge the landscape is for a score; for one below 0, it is flat. */
     level: (score) => ground - (Math.max(0, score) / BEST) * land,

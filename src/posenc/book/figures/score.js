@@ -18,7 +18,7 @@ function scorePlace({ place, width, letters, level }, { key, score, lean }) {
   const hasRoom = (isRising ? x : width - x) >= half + NOTE;
   const lift = hasRoom ? 0 : Math.abs(lean);
   // Over the key's card; `sky` in ruler.js has the room above the land.
-  const y = top + level(score + lift) - 1.5 * letters - 18;
+  const y = top + level(score + lift) - 1.5 * letters - 21;
   return { x, y, edge: isRising === hasRoom ? -half : half };
 }
 
