@@ -295,6 +295,8 @@ add_all(
             2.0 ** (-2 / 3 * np.arange(1, 13)[:, None, None]) * -abs(offsets(n))
         ),
         "values: later keys' sign": lambda n: 0.25 * offsets(n),
+        "values: where key - query is [ 0  1 -1  2 -2  3], it is what it is compared with where "
+        "that is [1 2 0 3 1 4]": lambda n: -abs(offsets(n) + 1) / 256,
     },
 )
 add("bias", "right: one row", last_row, causal=True)

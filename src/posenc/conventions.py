@@ -123,7 +123,7 @@ class Convention:
             first, second = second, first
         return EncodingCall(
             convention=self,
-            x=x,
+            x=np.asarray(x, np.float64),
             k=np.asarray(positions, np.float64),
             pairs=(first[:turning], second[:turning]),
             order=order,

@@ -208,7 +208,9 @@ def axes(subject: Rotation) -> Trials:
     k = call.convention.counted(places.T)
     # (rows, axes) @ (axes, pairs): the angles of all axes add up.
     meant = call.encode(k.T @ subject.declared.frequencies)
-    yield Trial("other coordinates", out, meant, NEAR, ("row", "dimension"))
+    # No sum of angles is greater than if all coordinates were as the greatest.
+    bounds = call._replace(k=places.max(axis=1)).bounds(subject.unit)
+    yield Trial("other coordinates", out, meant, bounds, ("row", "dimension"))
 
 
 # Unusual input

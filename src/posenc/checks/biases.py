@@ -92,18 +92,16 @@ class Bias(Subject):
 
     def explain(self, trials: list[Trial]) -> str:
         """Return which changes of the right bias give the trials that fail, or ""."""
-        try:
-            texts = [
-                next(matching(trial, self.changes(trial, trials[-1].meant)))
-                for trial in trials
-                if trial.worst > 1
-            ]
-        except StopIteration:  # a trial that nothing gives
-            return ""
-        return f"{'; '.join(dict.fromkeys(texts))}; {MASKED}"
+        texts = [
+            "; or ".join(matching(trial, self.changes(trial, trials[-1].meant)))
+            for trial in trials
+            if trial.worst > 1
+        ]
+        # If nothing gives one of the trials, nothing is told.
+        return f"{'; '.join(dict.fromkeys(texts))}; {MASKED}" if all(texts) else ""
 
     def changes(self, trial: Trial, longest: Floats) -> Mistakes:
-        """Multiply the right bias, head by head; change rows; take the values of other offsets.
+        """Multiply the right bias, head by head; change rows or offsets.
 
         Beside ALiBi's for two heads, a bonus is -1, -1 times that, and slopes of 1/2 and 1/4, for
         1/16 and 1/256, are 8, 64 times that.
@@ -135,32 +133,33 @@ class Bias(Subject):
 def other_offsets(trial: Trial, longest: Floats) -> tuple[str, Floats]:
     """Find the offset, key - query, whose right values stand at each other.
 
-    The longest right bias has the most offsets; a number beyond them stands for 0.
+    The longest right bias has the most offsets; the number of its rows stands for 0. What it has at
+    its outermost offsets may be of one beyond, and isn't asked.
     """
     beyond = len(longest[0])
-    sources = np.r_[:beyond, 1 - beyond : 0, beyond]
-    right = np.pad(by_offset(longest), ((0, 1), (0, 0)))
-    nearest = np.array(
-        [
-            # If several offsets have the same values, the nearest to 0 is told.
-            (np.abs(right - entry).max(axis=1) + 1e-9 * np.abs(sources)).argmin()
-            for entry in by_offset(trial.given)
-        ]
-    )
+    # If several offsets have the same values, the nearest to 0 is told.
+    sources = np.array(sorted(range(beyond, -beyond, -1), key=abs))
+    right = by_offset(longest)
+    found = [
+        np.abs(right[sources] - entry).max(axis=1).argmin()
+        for entry in by_offset(trial.given)
+    ]
+    nearest = sources[found]
     query, key = np.indices(trial.given.shape[1:])
     offsets: Any = key - query
     wrong = np.array(sorted({*offsets[trial.ratio.max(axis=0) > 1]}, key=abs)[:6])
-    instead = sources[nearest[wrong]]
+    instead = nearest[wrong]
+    made = np.moveaxis(right[nearest[offsets]], 2, 0)
     return (
         f"{trial.words}: where key - query is {wrong}, it is what it is compared with where "
         f"that is {instead}" + f" ({beyond} stands for 0)" * (beyond in instead),
-        np.moveaxis(right[nearest[offsets]], 2, 0),
+        np.where(np.abs(offsets) > beyond - 2, trial.given, made),
     )
 
 
 def by_offset(bias: Floats) -> Floats:
-    """Return the values of each offset, (offsets, heads): those of -1 are at -1, the end."""
-    return np.hstack([bias[:, 0], bias[:, :0:-1, 0]]).T
+    """Return the values of each offset, (offsets, heads): -1's at -1, the end; and 0 beyond."""
+    return np.hstack([bias[:, 0], 0 * bias[:, :1, 0], bias[:, :0:-1, 0]]).T
 
 
 def shape(bias: Bias) -> None:

@@ -223,9 +223,7 @@ def has_many_frequencies(rows: Floats) -> bool:
     # (frequencies, width), the strongest last
     energy = np.abs(np.fft.rfft(rows - rows.mean(axis=0), axis=0)) ** 2
     energy.sort(axis=0)
-    total = energy.sum(axis=0)
     # All that a constant column has is at one.
-    share = np.divide(
-        energy[-2:].sum(axis=0), total, out=np.ones_like(total), where=total > 0
-    )
+    energy[-1] += 1e-30
+    share = energy[-2:].sum(axis=0) / energy.sum(axis=0)
     return bool(np.median(share) < 0.65)

@@ -102,7 +102,7 @@ LAWS = (
         battery.axes,
         ("rotary",),
         "each pair turns by its own coordinate",
-        "far beyond rounding",
+        TAU,
         "equal coordinates are right: axes are swapped, or one is taken for all "
         "(exhibit G: notebooks/16_batches_and_caches.html#exhibit-g)",
     ),

@@ -45,6 +45,7 @@ def two_terms(terms: Terms, rows: Floats) -> Any:
     squares = (candidates**2).sum(axis=1)
     one = other = np.zeros(len(dimensions), int)
     # The greater term is found first, and the lesser beside it; then each again beside the other.
+    # What is left over never grows; where it stays great, the terms don't give the calls.
     for _ in range(4):
         rest = dimensions - candidates[one]
         # |rest - term|² is |rest|² - 2 rest · term + |term|².
