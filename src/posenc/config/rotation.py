@@ -37,7 +37,8 @@ def describe(fields: Fields, rope: Fields, layers: Layers) -> Layers:
         with_widths(fields, rope, with_axes(fields, rope, layers)),
         pairing=entry.pairing or pairings.get(fields["rope_interleave"]),
         norm=None if fields["use_qk_norm"] is False else entry.norm or None,
-        base=rope["rope_theta"] or fields[base],
+        # Null in the mapping isn't what stands outside: code then fails.
+        base=rope["rope_theta"] if "rope_theta" in rope.spelled else fields[base],
     )
     # By which frequencies images turn along their axes, only their code knows.
     if entry.axes == "image" or any(map(fields.says, WORDS["sizes_of_images"])):
