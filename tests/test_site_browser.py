@@ -54,7 +54,7 @@ def test_marked_words_set_a_figure_that_stays_in_view(visit):
         tab.set_viewport_size({"width": width, "height": 800})
         tab.reload()
         last.evaluate("(link) => link.scrollIntoView({ block: 'end' })")
-        tab.evaluate("scrollBy(0, 60)")  # the words just above the lower edge
+        tab.evaluate("scrollBy(0, 40)")  # the words just above the lower edge
         for link, key in [(first, 8), (last, 11)]:
             expect(figure).to_be_in_viewport(ratio=share)
             link.click()  # raises if the figure covers it
