@@ -104,7 +104,9 @@ add_all(
             table(n, d)[:, ::2], 2, axis=1
         ),
         "values: widths=[24]": lambda n, d: table(n, d) * (1 + (d == 24)),
-        "values: position/8": checks.Convention(step=1 / 8).table,
+        "values: all are 0.125 times right, 1/8, or": checks.Convention(
+            step=1 / 8
+        ).table,
         "values: next row": lambda n, d: np.roll(table(n, d), -1, axis=0),
         "unique: only 100": lambda n, d: learned(100, d)[np.arange(n) % 100],
         "odd: exhibit 6": lambda n, d: table(n, d - d % 2),
@@ -127,7 +129,7 @@ add(
 add("table", "right: of width two", table, widths=2)
 add(
     "table",
-    "values: [1.0000006 1.0000006 1.0000006 1.0000006] times right",
+    "values: all are 1.0000006 times right",
     lambda n, d: sinusoidal_encoding(np.arange(n) * (1 + 6e-7), d),
     convention="paper",
 )
@@ -223,6 +225,13 @@ add_all(
         "batch: fail have other positions: 0 is taken": lambda x, p: rotate_pairs(
             x, p * (x.ndim < 4 or x.shape[1] < 8)
         ),
+        "values: with 1.172 times the exponent, or NTK-aware scaling by 4": lambda x, p: (
+            rotate_pairs(x, p, base=10_000 * 4 ** (x.shape[-1] / (x.shape[-1] - 2)))
+        ),
+        "far: fail have other positions: 0 is taken": lambda x, p: rotate_pairs(
+            x,
+            p if x.ndim < 4 or len(p) > 1 else p * (torch.arange(len(x))[:, None] < 1),
+        ),
         "steps: fail have mixed layouts": lambda x, p: rotate_pairs(
             x, p, pairing="neighbors" if x.shape[-2] == 1 else "halves"
         ),
@@ -232,6 +241,13 @@ for extent in ("partial", "proportional"):
     for pairing in ("halves", "neighbors"):
         add("rotary", f"right: {extent}, {pairing}", part(extent, pairing, 0.25))
 add("rotary", "right: factor", turn(attention_factor=100.0), attention_factor=100.0)
+SCALED = recall.OMEGA / np.linspace(1, 8, 8)
+add(
+    "rotary",
+    "values: the rule scales them twice (attention_factor=1, widths=[16])",
+    lambda x, p: rotate_pairs(x, p, frequencies=SCALED**2 / recall.OMEGA),
+    frequencies=SCALED,
+)
 add("rotary", "right: compiled, moved", rotate_pairs, laws=["compile", "device"])
 add("rotary", "right: both", lambda x, p: both(x, -x)[0], laws=WITHOUT_POSITIONS)
 WITH_THEIR_LAW = {
@@ -295,6 +311,9 @@ add_all(
             2.0 ** (-2 / 3 * np.arange(1, 13)[:, None, None]) * -abs(offsets(n))
         ),
         "values: later keys' sign": lambda n: 0.25 * offsets(n),
+        "values: heads have the values of the right heads [0, 1, 2, 3, 0, 1, 2, 3]": (
+            lambda n: np.tile(alibi_bias(8, n)[:4], (2, 1, 1))
+        ),
         "values: where key - query is [ 0  1 -1  2 -2  3], it is what it is compared with where "
         "that is [1 2 0 3 1 4]": lambda n: -abs(offsets(n) + 1) / 256,
     },

@@ -133,6 +133,11 @@ def in_half(half: str, *parts: str) -> Make:
     return make
 
 
+def multiplied(change: Callable[[float], float]) -> Make:
+    """Return what multiplies by another factor, given the right one."""
+    return lambda call: call.of(factor=change(call.factor))
+
+
 def by_rows(call: EncodingCall) -> Floats:
     """Take sines in even rows, and cosines in odd ones."""
     # A quarter turn makes a sine of a cosine, and a cosine of a sine.
@@ -175,41 +180,41 @@ FAULTS = [
         at(lambda of: of.position // 2),
         "D",
     ),
-    Fault(
-        "all ones",
-        "the exponent is an integer; divide by `/`",
-        spread(lambda p, base: base ** (0 * p)),
-        "3",
-    ),
-    Fault(
-        "slipped parenthesis",
-        "the base is e^d; write `/ (d // 2)` for `/ d // 2`",
-        spread(lambda p, base: np.exp(-2 * len(p) * p)),
-        "4",
-    ),
-    Fault(
-        "minus sign",
-        "frequencies rise; divide by the power",
-        spread(lambda p, base: base**p),
-        "10",
-    ),
-    Fault(
-        "swapped power",
-        "it is exponent ** base; write `base ** exponent`",
-        # Written x ** 1e-4 for 1e-4 ** x, so the base there is 1 / base.
-        spread(lambda p, base: p ** (1 / base)),
-        "10",
-    ),
-    Fault(
-        "one pair off",
-        "each has the frequency of the pair before it; the exponent of the first is 0",
-        spread(lambda p, base: base ** (1 / len(p) - p)),
-    ),
-    Fault(
-        "lost setting",
-        "the base is 10000, the default; pass it on, in each call",
-        spread(lambda p, base: 10_000.0**-p),
-        "E",
+    *(
+        Fault(name, cure, spread(frequencies), number)
+        for name, cure, frequencies, number in (
+            (
+                "all ones",
+                "the exponent is an integer; divide by `/`",
+                lambda p, base: base ** (0 * p),
+                "3",
+            ),
+            (
+                "slipped parenthesis",
+                "the base is e^d; write `/ (d // 2)` for `/ d // 2`",
+                lambda p, base: np.exp(-2 * len(p) * p),
+                "4",
+            ),
+            (
+                "minus sign",
+                "frequencies rise; divide by the power",
+                lambda p, base: base**p,
+                "10",
+            ),
+            (
+                "swapped power",
+                "it is exponent ** base; write `base ** exponent`",
+                # Written x ** 1e-4 for 1e-4 ** x, so the base there is 1 / base.
+                lambda p, base: p ** (1 / base),
+                "10",
+            ),
+            (
+                "lost setting",
+                "the base is 10000, the default; pass it on, in each call",
+                lambda p, base: 10_000.0**-p,
+                "E",
+            ),
+        )
     ),
     Fault(
         "dimension for pair",
@@ -272,19 +277,17 @@ FAULTS = [
         "11",
         TABLE,
     ),
-    Fault(
-        "attention factor",
-        "it is missing; multiply by it",
-        lambda call: call.of(factor=1.0),
-        "F",
-        ROTARY,
-    ),
-    Fault(
-        "attention factor squared",
-        "apply it once",
-        lambda call: call.of(factor=call.factor**2),
-        "F",
-        ROTARY,
+    *(
+        Fault(name, cure, multiplied(change), "F", ROTARY)
+        for name, cure, change in (
+            ("attention factor", "it is missing; multiply by it", lambda f: 1),
+            ("attention factor squared", "apply it once", lambda f: f**2),
+            (
+                "attention factor of itself",
+                "0.1 ln s + 1 is applied to it, or twice; take it as it is",
+                lambda f: f**2 - f + 1,
+            ),
+        )
     ),
 ]
 """All known faults that need no measurement."""

@@ -189,6 +189,8 @@ def distant(subject: Encoding, most: int, **variant: Any) -> Trial:
 def far(subject: Encoding) -> Trials:
     """Try distant rows, or a long table."""
     yield distant(subject, subject.limit)
+    # A single row of several sequences and heads: at 0, what isn't turned would be right.
+    yield at(subject, (4, 8), [200])
 
 
 def axes(subject: Rotation) -> Trials:

@@ -101,7 +101,7 @@ class Bias(Subject):
         return f"{'; '.join(dict.fromkeys(texts))}; {MASKED}" if all(texts) else ""
 
     def changes(self, trial: Trial, longest: Floats) -> Mistakes:
-        """Multiply the right bias, head by head; change rows or offsets.
+        """Multiply the right bias, head by head; exchange heads; change rows or offsets.
 
         Beside ALiBi's for two heads, a bonus is -1, -1 times that, and slopes of 1/2 and 1/4, for
         1/16 and 1/256, are 8, 64 times that.
@@ -123,6 +123,8 @@ class Bias(Subject):
             yield text, times[:, None, None] * base
         if self.expected is None:  # it is compared with itself, so that laws say more
             return
+        heads = [int(np.abs(right - one).max(axis=(1, 2)).argmin()) for one in given]
+        yield f"heads have the values of the right heads {heads}", right[heads]
         yield "all rows are the same: only the key counts", given[:, :1]
         yield "each row is a constant, which a softmax forgets", given[..., :1]
         added = right + (given - right)[..., :1]

@@ -11,14 +11,13 @@ frequencies, and named if it gives what was measured.
 """
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from posenc.checks.terms import other_terms
-from posenc.checks.trials import NEAR, Trial, by_width, tolerance
-from posenc.conventions import UNIT, Convention, EncodingCall
+from posenc.checks.trials import Trial, by_width, tolerance
+from posenc.conventions import UNIT, Convention, EncodingCall, Floats
 from posenc.museum import NOTHING_TURNS, SOME_CALLS, Fault, Make, at, known
 
 # Rounding moves an angle by a share of it, u (3 |ln ω| + 5), which is this for ω = 10^-4.
@@ -50,12 +49,11 @@ def measured_causes(trials: list[Trial], in_part: bool = False) -> str:
     if not failing:
         return ""
     families: list[Iterable[Fault]] = [
-        # One number tells all entries.
-        other_factor(failing),
         # A sentence tells all rows; 2*position also doubles frequencies.
         OTHER_POSITIONS,
-        # A number for each pair of dimensions
-        other_frequencies(failing),
+        # A number or two for all pairs of dimensions, or one for each
+        other_turns(failing, of_rules),
+        other_turns(failing, of_pairs),
         # Those that in all calls would be another convention
         known(*SOME_CALLS),
     ]
@@ -101,7 +99,7 @@ def following(convention: Convention) -> Fault:
     """Return what isn't a fault, if it is meant: another convention, at its own frequencies."""
     return Fault(
         "these are the numbers of another convention",
-        str(convention),
+        f"{convention}",
         lambda call: convention.encoding(call.x, call.k).of(
             factor=call.factor, stretch=call.stretch
         ),
@@ -109,27 +107,6 @@ def following(convention: Convention) -> Fault:
 
 
 # Families
-
-
-def at_each_width(field: str, values: dict[int, Any]) -> Make:
-    """Return what has these values in a field of the call, by width."""
-    return lambda call: call.of(
-        **{field: values.get(call.x.shape[-1], getattr(call, field))}
-    )
-
-
-def other_factor(trials: list[Trial]) -> Iterator[Fault]:
-    """Measure what rows, or the dimensions that turn, are multiplied by, in each width."""
-    factors = {}
-    for trial in trials:
-        # A result is a line in its factor, rest + factor · slope, which is fitted.
-        rest = trial.call.of(factor=0.0)
-        slope = trial.call.of(factor=1.0) - rest
-        fit = np.vdot(slope, trial.given - rest) / np.vdot(slope, slope)
-        factors[slope.shape[-1]] = fit
-    width, factor = next(iter(factors.items()))
-    text = f"if it is meant, pass attention_factor={factor:.8g}, widths=[{width}]"
-    yield Fault("another multiplier", text, at_each_width("factor", factors))
 
 
 COUNT = (
@@ -142,8 +119,6 @@ OTHER_POSITIONS = [
         "0": lambda of: 0,
         "2*position": lambda of: 2 * of.position,
         "4*position": lambda of: 4 * of.position,
-        "pi*position": lambda of: np.pi * of.position,
-        "position/pi": lambda of: of.position / np.pi,
         "position + 1": lambda of: of.position + 1,
         "position - 1": lambda of: of.position - 1,
         "position/last": lambda of: of.position / max(of.length - 1, 1),
@@ -157,49 +132,95 @@ OTHER_POSITIONS = [
         "next row's position": lambda of: np.roll(of.position, -1, -1) - of.first,
     }.items()
 ]
-OTHER_POSITIONS += [
-    Fault(
-        "other positions",
-        f"position/{n} is taken for the position, as by linear scaling; {COUNT}",
-        partial(EncodingCall.of, stretch=1 / n),
-    )
-    for n in range(2, 65)
-]
 
 
-def radians_a_position(trial: Trial) -> Any:
-    """Return how far each pair turns from a position to the next, (pairs,), in rows in order."""
+def turning(trial: Trial) -> tuple[EncodingCall, Floats, float]:
+    """Return the call, how far each pair turns from a position to the next, and the factor."""
     call: EncodingCall = trial.call
-    # A result is a cosine times what doesn't turn, and a sine times what is turned by a quarter.
-    still, turned = (call.encode(0 * call.angles + angle) for angle in (0, np.pi / 2))
-    parts = (trial.given * (still + 1j * turned))[..., call.order.argsort()]
-    # Pair by pair, that is exp(iθ) times the square of a length.
-    numbers: Any = sum(parts[..., dimensions] for dimensions in call.pairs)
-    # One row times the conjugate of that before it has the angle between them.
-    between = numbers[..., 1:, :] * numbers[..., :-1, :].conj()
-    angles = np.angle(between.reshape(-1, numbers.shape[-1]).sum(axis=0))
-    step = np.diff(call.positions.flat[:2])  # or minus one, if it counts down
-    return angles / step
-
-
-def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
-    """Measure the frequencies of each width."""
-    long = by_width(trials)
-    if not long:
-        return
-    measured = {width: radians_a_position(trial) for width, trial in long.items()}
-    width = min(long)
-    right, radians = long[width].call.frequencies, measured[width]
-    # Whole turns from row to row aren't seen: of pairs that make some, what is seen is scattered.
-    size = np.abs(radians)
-    if size.max() > 1.1 * right.max() and (np.diff(size) > NEAR).any():
-        return
-    pairs = np.sort(np.abs(radians - right).argsort()[-4:])
-    text = (
-        f"pairs {pairs} turn by {radians[pairs]} radians a position, for {right[pairs]}; "
-        f"{(radians / right)[pairs].round(7)} times right, as of bases "
-        f"{(radians ** (-1 / long[width].call.powers))[pairs].round(2)}; mind base, exponent, and "
-        "the rule that scales them; if they are meant, pass base= or frequencies=, or if a rule "
-        "switches by length, as LongRoPE and dynamic NTK do, longest="
+    one, two = np.argsort(call.order)[np.array(call.pairs)]
+    given, still = (
+        rows[..., one] + 1j * rows[..., two]
+        for rows in (trial.given, call.encode(0 * call.angles))
     )
-    yield Fault("other frequencies", text, at_each_width("frequencies", measured))
+    # exp(iθ) times the square of a length, or exp(-iθ) if the sine comes first
+    turned = given * still.conj()
+    # One row times the conjugate of that before it has the angle between them.
+    between = turned[..., 1:, :] * turned[..., :-1, :].conj()
+    angles = np.angle(between.reshape(-1, len(one)).sum(axis=0))
+    step = np.diff(call.positions.flat[:2])  # or minus one, if it counts down
+    step *= 1 if call.convention.rotary else -1
+    factor = call.factor * np.abs(given).sum() / np.abs(still).sum()
+    return call, angles / step, factor
+
+
+Frequencies = Iterator[tuple[str, Floats]]  # in words, and in radians a position
+
+
+def of_rules(call: EncodingCall, seen: Floats) -> Frequencies:
+    """Yield frequencies that rules make, with numbers that are fitted to those seen."""
+    right, powers, base = call.frequencies, call.powers, call.convention.base
+    times = 0.0
+    # From slow pairs, which make no whole turn from row to row, to fast ones, which tell it best
+    for omega, radians in zip(right[::-1], seen[::-1], strict=True):
+        times += np.angle(np.exp(1j * (radians - times * omega))) / omega
+    yield (
+        "frequencies are right, and the multiplier isn't; if it is meant, pass this",
+        right,
+    )
+    yield (
+        f"all are {times:.8g} times right, 1/{1 / times:.5g}, or {times / np.pi:.5g} pi, as if "
+        "positions were, or by linear scaling",
+        times * right,
+    )
+    # ln ω = -p ln(base), which is less exact where ω is small
+    weights = powers * right**2
+    other = np.exp(-(weights @ np.log(seen)) / (weights @ powers))
+    yield (
+        f"they are those of base {other:.5g}, not scaled; that is {base:.5g} with "
+        f"{np.log(other) / np.log(base):.5g} times the exponent, or NTK-aware scaling by "
+        f"{(other / base) ** powers[-1]:.5g}",
+        other**-powers,
+    )
+    share = right / base**-powers
+    yield "the rule scales them twice", right * share
+    yield "the rule multiplies for divides", right / share**2
+    yield (
+        "they are blended the other way round",
+        right * (1 + share.min() - share) / share,
+    )
+
+
+def of_pairs(call: EncodingCall, seen: Floats) -> Frequencies:
+    """Yield the frequencies seen, and which differ most."""
+    right, base = call.frequencies, call.convention.base
+    # Whole turns from row to row aren't seen: of pairs that make some, what is seen is scattered.
+    if (np.abs(seen) > 1.1 * right.max()).any():
+        return
+    pairs = np.sort(np.abs(seen - right).argsort()[-4:])
+    yield (
+        f"pairs {pairs} turn {(seen / right)[pairs].round(7)} times as fast as right, as base "
+        f"{base:.7g}'s divided by {(base**-call.powers / seen)[pairs].round(4)}",
+        seen,
+    )
+
+
+RULED = (
+    "mind base, exponent, and the rule that scales them; if they are meant, pass base= or "
+    "frequencies=, or if a rule switches by length, as LongRoPE and dynamic NTK do, longest="
+)
+
+
+def other_turns(trials: list[Trial], of: Any) -> Iterator[Fault]:
+    """Measure frequencies and factor at each width; yield what a function makes of the former."""
+    measured = [turning(trial) for trial in by_width(trials).values()]
+    for each in zip(*(of(call, seen) for call, seen, _ in measured), strict=False):
+        fields: dict[int, Any] = {}
+        for (call, _, factor), (words, frequencies) in zip(measured, each, strict=True):
+            width = len(call.order)
+            fields[width] = {"frequencies": frequencies, "factor": factor}
+            text = f"{words} (attention_factor={factor:.8g}, widths=[{width}]); {RULED}"
+
+        def make(call: EncodingCall, by: dict[int, Any] = fields) -> Floats:
+            return call.of(**by.get(len(call.order), {}))
+
+        yield Fault("other frequencies or multiplier", text, make)
