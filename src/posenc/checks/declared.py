@@ -6,6 +6,7 @@ of `tables`. It needn't give all entries: a fault in a few is told beside what g
 """
 
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +23,6 @@ BASES = [1e4, 5e5, 1e6, 1e5, 1e3, 1e2, 1e7, 5e6]
 # Of the entries, are enough to recognize a convention. A fault in fewer of them, such as a bad
 # column of 16, is then told beside it.
 NINE_TENTHS = 0.9
-# The likeliest conventions of a base: of rotations, each layout and extent, upward; of tables, each
-# layout and rule, counted from 0
-SOME = 3 * len(ROTARY_LAYOUTS)
 LOOSE = 4  # bounds: what is off by a little more has the convention, and is wrong by `values`
 
 
@@ -50,19 +48,20 @@ def of_axes(frequencies: Any) -> Floats:
     return omega
 
 
-def tables() -> list[Convention]:
-    """Return conventions of tables, of one base; those that differ in columns alone come first."""
-    usual = [
-        Convention(layout, rule, first=first)
+def tables() -> tuple[list[Convention], list[Convention]]:
+    """Return usual conventions of tables, which count from 0, and rarer ones, of one base."""
+    usual, *later = (
+        [Convention(layout, rule, first=first) for rule in RULES for layout in LAYOUTS]
         for first in (0, 1, 2)
-        for rule in RULES
-        for layout in LAYOUTS
-    ]
-    return usual + [named for named in KNOWN.values() if not named.rotary]
+    )
+    named = [one for one in KNOWN.values() if not one.rotary]
+    return usual, [*chain(*later), *named]
 
 
-def rotations(x: Floats, out: Floats, declared_pairs: int) -> list[Convention]:
-    """Return rotations of the dimensions that turn, in all layouts, and both ways, of one base.
+def rotations(
+    x: Floats, out: Floats, declared_pairs: int
+) -> tuple[list[Convention], list[Convention]]:
+    """Return rotations of the dimensions that turn, in all layouts: upward, and backwards.
 
     Parameters
     ----------
@@ -83,12 +82,8 @@ def rotations(x: Floats, out: Floats, declared_pairs: int) -> list[Convention]:
         part = Convention("halves", extent="partial", share=share, start=start)
         across = Convention("halves", extent="proportional", share=share)
         extents = [part, across, *extents]
-    return [
-        replace(one, layout=layout, direction=direction)
-        for direction in ("up", "backwards")
-        for one in extents
-        for layout in ROTARY_LAYOUTS
-    ]
+    up = [replace(one, layout=layout) for one in extents for layout in ROTARY_LAYOUTS]
+    return up, [replace(one, direction="backwards") for one in up]
 
 
 class Result(NamedTuple):
@@ -172,15 +167,17 @@ class Declared:
     # Recognition
 
     def likely(
-        self, sequences: list[Result], most: int | None = None
-    ) -> list[Convention]:
-        """Return conventions that sequences may have, so many of each base, usual ones first."""
+        self, sequences: list[Result]
+    ) -> tuple[list[Convention], list[Convention]]:
+        """Return conventions that sequences may have, of all bases: usual ones, and rarer ones."""
         # Which dimensions turn is seen at one width.
         x, out = sequences[-1].x, sequences[-1].out
-        of_kind = rotations(x, out, self.pairs) if self.turns else tables()
-        return [
-            replace(one, base=base) for base in self.bases for one in of_kind[:most]
-        ]
+        usual, rarer = rotations(x, out, self.pairs) if self.turns else tables()
+        return self.of_bases(usual), self.of_bases(rarer)
+
+    def of_bases(self, conventions: list[Convention]) -> list[Convention]:
+        """Return conventions of one base with each base that it may have, the likeliest first."""
+        return [replace(one, base=base) for base in self.bases for one in conventions]
 
     def share(self, convention: Convention, sequences: list[Result]) -> float:
         """Return which share of the entries it gives, at the width with the fewest.
@@ -196,19 +193,19 @@ class Declared:
 
     def recognized(self, sequences: list[Result]) -> Convention | None:
         """Return the first convention that gives nine tenths of the sequences, if one does."""
-        for one in self.likely(sequences):
+        for one in chain(*self.likely(sequences)):
             if self.share(one, sequences) >= NINE_TENTHS:
                 return one
         return None
 
     def nearest(self, sequences: list[Result], usual: list[Result]) -> Convention:
         """Return the one beside which a fault gives all usual results, or that gives most."""
-        likeliest = self.likely(sequences, SOME)
-        # Then those of the first base that are counted from 1 or 2, or turn backwards
-        for one in likeliest + self.likely(sequences)[SOME : 3 * SOME]:
+        likely, rarer = self.likely(sequences)
+        base = self.bases[0]  # the likeliest; of others, rarer ones would take long
+        for one in [*likely, *(one for one in rarer if one.base == base)]:
             if causes.causes(known(self.kind), self.trials(one, usual)):
                 return one
-        some = likeliest[:SOME]
+        some = [one for one in likely if one.base == base]
         for one in some:
             if causes.measured_causes(self.trials(one, usual)):
                 return one

@@ -8,6 +8,7 @@ from bisect import bisect
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -191,9 +192,9 @@ class Encoding(Code):
             calls = self.declared.trials(self.nearest, self.usual) + calls
         # What is followed instead of what is declared, at its own frequencies
         is_declared = self.declared.is_sinusoid
-        others = Declared(self.kind).likely(self.sequences) if is_declared else []
+        likely = Declared(self.kind).likely(self.sequences) if is_declared else []
         meant = "" if self.convention else MEANT + self.otherwise
-        cause = causes.explain(calls, self.kind, others) or meant
+        cause = causes.explain(calls, self.kind, chain(*likely)) or meant
         if self.kind == "table" and not self.table[:2].any(axis=-1).all():
             return f"{cause or NO_CAUSE}; {PADDED}"
         return cause
