@@ -107,4 +107,7 @@ def execute(path):
 if __name__ == "__main__":
     os.environ["POSENC_STATIC"] = "1"  # keep random widget ids out
     for path in map(Path, sys.argv[1:]):
-        print(f"{path}: {execute(path)}", flush=True)
+        try:
+            print(f"{path}: {execute(path)}", flush=True)
+        except nbclient.exceptions.CellExecutionError as error:
+            sys.exit(f"{path}: a cell fails:\n{error}")
