@@ -23,7 +23,6 @@ X = TypeVar("X", Array, "Tensor")
 
 UNSAID = "the file doesn't say"
 ROTARY, BIAS, TABLE = "queries and keys, rotary", "scores, a bias", "input, a table"
-BY_OFFSET = "scores, by offset"
 NOWHERE, NO_ATTENTION = "nowhere", "nowhere, and without attention"
 # Of a rotation these are named even if nothing says them.
 ASKED = {"head_dim", "rotated", "pairing", "base", "scaling", "frequencies"}
