@@ -17,3 +17,5 @@ def test_a_figure_is_live_or_a_picture_with_its_state(kind, monkeypatch):
     still, _ = kind()._repr_mimebundle_()
     assert live == still
     assert still[widgets.MIME] == {"kind": kind.__name__, "state": kind().state()}
+    with pytest.raises(TypeError):
+        kind(bsae=10)

@@ -40,11 +40,11 @@ RIGHT: dict[str, Encode] = {  # correct tables, written in different ways
 def objection(test: Callable[[Encode], Any], encode: Encode) -> str:
     """Return a test's objection to an encoding, or "" if it accepts it."""
     try:
-        verdict = test(encode)
+        verdict = np.asarray(test(encode))
     except Exception as error:
         return str(error).partition("\n")[0] or type(error).__name__
-    is_right = verdict is None or np.all(verdict)
-    return "" if is_right else "it returned False"
+    is_false = verdict.dtype == bool and not verdict.all()
+    return "it returned False" if is_false else ""
 
 
 def hunt(test: Callable[[Encode], Any]) -> str:

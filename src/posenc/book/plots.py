@@ -66,10 +66,10 @@ def heatmap(
 ) -> AxesImage:
     """Draw a table as a heatmap, with row 0 at the top.
 
-    Colors range from -limit to limit, nearly white at 0. Without axes, it draws in the current
-    ones, or in a new figure. `labels`, as ``xlabel`` and ``title``, go to ``Axes.set``.
+    Colors range from -limit to limit, in the book's style nearly white at 0. Without axes, it draws
+    in a new figure. `labels`, as ``xlabel`` and ``title``, go to ``Axes.set``.
     """
-    ax = ax or plt.gca()
+    ax = ax or plt.subplots()[1]
     image = ax.imshow(table, vmin=-limit, vmax=limit)
     ax.set(**{"xlabel": "dimension", "ylabel": "position", **labels})
     ax.spines[:].set_visible(False)
@@ -90,7 +90,7 @@ def curves(
     **kwargs: Any,
 ) -> Axes:
     """Draw several curves over the same x, and name them above; `kwargs` go to ``plot``."""
-    ax = ax or plt.gca()
+    ax = ax or plt.subplots()[1]
     for y, label in zip(ys, labels, strict=True):
         ax.plot(x, y, label=label, **kwargs)
     ax.set(xlabel=xlabel, ylabel=ylabel)

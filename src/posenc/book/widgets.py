@@ -88,6 +88,11 @@ class _Figure(anywidget.AnyWidget):
             if "field" in getattr(trait, "metadata", ())
         }
 
+    def __init__(self, **state: Any) -> None:
+        if unknown := state.keys() - self.fields:
+            raise TypeError(f"{type(self).__name__} has no argument {min(unknown)}")
+        super().__init__(**state)
+
     @property
     def _esm(self) -> str:
         """Return the script, for anywidget."""

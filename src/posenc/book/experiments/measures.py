@@ -46,7 +46,7 @@ def _answers(
     seq_len = tokens.shape[-1]
     if positions is None:
         positions = torch.arange(seq_len)
-    pieces = torch.split(tokens, 256 // seq_len, dim=1)  # to limit memory
+    pieces = torch.split(tokens, 256 // seq_len or 1, dim=1)  # to limit memory
     with torch.no_grad():
         return torch.cat(
             [models(piece, positions).argmax(-1) for piece in pieces], dim=1

@@ -117,6 +117,8 @@ class Trained:
 
     def with_encoding(self, encoding: Encoding) -> Self:
         """Return a copy of these models with another encoding; neither has weights."""
+        if [*encoding.parameters()]:
+            raise ValueError("the other encoding must have no weights")
         models = deepcopy(self)
         models.model.encoding = encoding
         return models

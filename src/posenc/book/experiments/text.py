@@ -61,7 +61,7 @@ class Prose:
         """
         half = seq_len // 2
         passages = self.unread.unfold(0, seq_len + 1, half)
-        at_once = 4096 // seq_len  # to limit memory
+        at_once = 4096 // seq_len or 1  # to limit memory
         nats = []
         for piece in torch.split(passages, at_once):
             texts = piece.expand(len(models.seeds), -1, -1)
