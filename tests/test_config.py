@@ -289,6 +289,16 @@ VERDICTS = rows("""
 "architecture": {"alibi": true} → the fields suggest RoPE in all 4 layers
 "base_model_name_or_path": "a" → this: base_model_name_or_path
 "save_interval": 9 → no contradiction
+"model_type": "qwen3_moe", "rope_parameters": {"mrope_section": [8], "mrope_interleaved": true}
+    → this: rope_parameters.mrope_section; RoPE in all 4 layers, base 10,000: no contradiction
+"model_type": "qwen2_vl_text", "rope_scaling": {"mrope_section": [8]} → 64 of 64 dimensions can't
+"model_type": "llama", "use_rope": false
+    → No encoding in all 4 layers: the file asks for something that LlamaModel doesn't do
+"model_type": "gptj", "rotary_dim": 0 → No encoding in all 4 layers: nothing wrong
+"model_type": "llama", "rotary_base": 777 → this: rotary_base; RoPE in all 4 layers, base 10,000
+"NTK_by_parts_factor": 32 → this: NTK_by_parts_factor;
+"attention_layers": ["global", "local"] → this: attention_layers;
+"conf_attention_context_left": 13 → this: conf_attention_context_left;
 "model_type": "lfm2", "full_attn_idxs": [9]
     → full_attn_idxs (must be a list of integers from 0 on, below 4, got [9]); RoPE in some or all
 """)
@@ -325,6 +335,11 @@ DEFAULTS = rows("""
     → max_position_embeddings): rope_scaling beside text_config is ignored
 "text_config": {"model_type": "llama", "rope_scaling": {YARN}}, "rope_scaling": {YARN}
     → max_position_embeddings): the factor is 4
+"context_window_size": 9, "prefill_chunk_size": 3 → nothing about positions in all layers: no contr
+"model_type": "qwen2", "model_config": {"num_hidden_layers": 2, "rope_theta": 5}
+    → the fields suggest RoPE in all 2 layers, base 5: no contradiction
+"num_hidden_layers": 2, "position_embedding_type": "rope_gpt_neox", "rotary_base": 777
+    → RoPE in all 2 layers, base 777: no contradiction
 "architecture": {"num_hidden_layers": 2, "alibi": true} → scores, a bias in all 2 layers
 """)
 

@@ -54,9 +54,9 @@ def where_positions_enter(fields: Fields) -> str | None:
             f"the file asks for {word[:40]!a}, which isn't known here"
         )
         return None
-    if entry.code and not entry.chooses and where not in (usual, NOWHERE):
+    if entry.code and not entry.chooses and word != "none" and where != usual:
         fields.problems.append(
-            f"the file asks for an encoding that {entry.code} doesn't have"
+            f"the file asks for something that {entry.code} doesn't do"
         )
     return where
 
