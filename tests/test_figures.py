@@ -62,7 +62,7 @@ def test_what_is_seen_is_what_python_computes(desk, name):
     for given in drawn_states(KINDS[name]):
         seen = json.loads(page.figure.evaluate("shown", given))
         figure = KINDS[name](**seen["state"])
-        # Neither has a number between two steps.
+        # A field that the script lacks would have its usual value here.
         assert figure.state() == seen["state"]
         computed = figure.values()
         if "hands" in computed:
