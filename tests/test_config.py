@@ -298,6 +298,7 @@ VERDICTS = rows("""
 "model_type": "llama", "rotary_base": 777 → this: rotary_base; RoPE in all 4 layers, base 10,000
 "NTK_by_parts_factor": 32 → this: NTK_by_parts_factor;
 "attention_layers": ["global", "local"] → this: attention_layers;
+"attn": {"layers": [1], "window_size": 9} → this: attn;
 "conf_attention_context_left": 13 → this: conf_attention_context_left;
 "model_type": "lfm2", "full_attn_idxs": [9]
     → full_attn_idxs (must be a list of integers from 0 on, below 4, got [9]); RoPE in some or all
