@@ -286,6 +286,7 @@ VERDICTS = rows("""
 "model_type": "llama", "auto_map": {"AutoModel": "own.Model"}
     → Not read, though it may change this: auto_map; RoPE in all 4 layers
 "auto_map": {"AutoModel": "own.Model"} → the fields suggest RoPE in all 4 layers
+"model_type": "llama", "draft_vocab_size": 9 → this: draft_vocab_size; RoPE in all 4 layers
 "architecture": {"alibi": true} → the fields suggest RoPE in all 4 layers
 "base_model_name_or_path": "a" → this: base_model_name_or_path
 "save_interval": 9 → no contradiction
