@@ -149,7 +149,9 @@ def stretched(fields: Fields, rope: Fields, layers: Layers) -> Layers:
         settings = settings_of(fields, rope, scaling)
         start, end = scaling.lengths(settings, settings[LIMIT])
         longest = max(end or 0, (start or 0) + 1)
-        layers = with_frequencies(layers, settings, longest)
+        # What is invalid, and not read, may be what decides them.
+        if not (rope.invalid or fields.invalid.keys() & WORDS["of_frequencies"]):
+            layers = with_frequencies(layers, settings, longest)
         if fields.entry.mscale or not fields.entry.code:
             layers = replace(layers, score_factor=scaling.score_factor(settings))
     except (ArithmeticError, TypeError, ValueError) as error:
@@ -177,7 +179,7 @@ def note_contradictions(fields: Fields, rope: Fields, settings: Settings) -> Non
     limit, start, factor = map(settings.get, (LIMIT, ORIGINAL, "factor"))
     if not limit or not start:
         return
-    if not (rope[ORIGINAL] or fields[ORIGINAL]):
+    if not (rope.says(ORIGINAL) or fields.says(ORIGINAL)):
         fields.problems.append(
             f"{rope.path[:-1]} has no {ORIGINAL}: transformers falls back to {LIMIT}, {limit}, "
             "right if that is the length before scaling"
