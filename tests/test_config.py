@@ -111,6 +111,8 @@ ENCODINGS = rows("""
     → 4 128/128 halves 10000 default 0.0001155
 "phi", "partial_rotary_factor": 0 → 4 nowhere
 "phi", "rope_parameters": {"partial_rotary_factor": 0} → 4 nowhere
+"phi", "partial_rotary_factor": 0, "rope_parameters": {"partial_rotary_factor": 0.5}
+    → 4 32/64 halves 10000 default 0.0001778
 "mpnet", "relative_attention_num_buckets": 9 → 4 scores, a bias; input, a table
 "mpt", "attn_config": {"alibi": false} → 4 input, a table
 "nemotron_h", "layer_types": ["attention", "attention", "attention", "attention"] → 4 nowhere
@@ -228,6 +230,7 @@ VERDICTS = rows("""
 "model_type": "falcon", "alibi": 1 → this: alibi (must be true or false, got 1); RoPE in all 4
 "model_type": "falcon", "alibi": "yes"
     → this: alibi (must be true or false, got "yes"); RoPE in all 4
+"model_type": "phi", "rotary_dim": 48 → this: rotary_dim; RoPE in all 4 layers, base 10,000, 32 of 64
 "model_type": "gptj", "rotary_dim": false
     → rotary_dim (must be an integer from 0 to 1000000, got false)
 "model_type": "deepseek_v3", "qk_nope_head_dim": null

@@ -22,8 +22,10 @@ def kinds_of_layers(fields: Fields) -> Iterator[tuple[Layers, Fields]]:
     encoding = where_positions_enter(fields)
     for (name, rests), indices in sorted(groups_of_layers(fields, rope).items()):
         own_rope = mapping_of_kind(name, fields, rope)
-        shares = own_rope[SHARE], fields.values[SHARE]
-        rests |= name in fields.entry.still or 0 in shares
+        share = own_rope[SHARE]
+        if share is None:
+            share = fields.values[SHARE]
+        rests |= name in fields.entry.still or share == 0
         where = NOWHERE if rests and encoding == ROTARY else encoding
         if name in WORDS["without_attention"]:
             where = NO_ATTENTION

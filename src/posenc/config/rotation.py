@@ -113,16 +113,14 @@ def turning_by_share(fields: Fields, rope: Fields, width: int | None) -> int | N
     """Return how many dimensions turn, by the first of these: all turn without any.
 
     1. The share in the mapping.
-    2. The share in the file.
+    2. The share in the file, or else of the class: it isn't 0, or the layer wouldn't turn.
     3. The number, rotary_dim.
-    4. The share of the class.
     """
-    says_share = rope[SHARE] or fields.says(SHARE)
-    number: int | None = None if says_share else fields["rotary_dim"]
-    if number:
-        return number
     share = rope[SHARE] or fields[SHARE]
-    return int(width * share) if width and share else width
+    if share:
+        return int(width * share) if width else None
+    number: int | None = fields["rotary_dim"]
+    return number or width
 
 
 def with_axes(fields: Fields, rope: Fields, layers: Layers) -> Layers:
