@@ -230,7 +230,7 @@ VERDICTS = rows("""
 "model_type": "falcon", "alibi": 1 → this: alibi (must be true or false, got 1); RoPE in all 4
 "model_type": "falcon", "alibi": "yes"
     → this: alibi (must be true or false, got "yes"); RoPE in all 4
-"model_type": "phi", "rotary_dim": 48 → this: rotary_dim; RoPE in all 4 layers, base 10,000, 32 of 64
+"model_type": "phi", "rotary_dim": 48 → this: rotary_dim; RoPE in all 4 layers, base 10,000, 32
 "model_type": "gptj", "rotary_dim": false
     → rotary_dim (must be an integer from 0 to 1000000, got false)
 "model_type": "deepseek_v3", "qk_nope_head_dim": null
