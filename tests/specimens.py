@@ -104,7 +104,7 @@ add_all(
             table(n, d)[:, ::2], 2, axis=1
         ),
         "values: widths=[24]": lambda n, d: table(n, d) * (1 + (d == 24)),
-        "values: all are 0.125 times right, 1/8, or": checks.Convention(
+        "values: all are 0.125 times right, 1/8, as": checks.Convention(
             step=1 / 8
         ).table,
         "values: next row": lambda n, d: np.roll(table(n, d), -1, axis=0),
@@ -241,6 +241,12 @@ for extent in ("partial", "proportional"):
     for pairing in ("halves", "neighbors"):
         add("rotary", f"right: {extent}, {pairing}", part(extent, pairing, 0.25))
 add("rotary", "right: factor", turn(attention_factor=100.0), attention_factor=100.0)
+add(
+    "rotary",
+    "values: halves); the whole head turns",
+    rotate_pairs,
+    convention=checks.Convention("halves", extent="proportional", share=0.25),
+)
 SCALED = recall.OMEGA / np.linspace(1, 8, 8)
 add(
     "rotary",
@@ -304,7 +310,7 @@ add_all(
         "values: shape (8, 300, 300) for (2, 300, 300)": (
             lambda n: alibi_bias(2 if n < 99 else 8, n)
         ),
-        "values: it is -1, -1, -1, -1 times": lambda n: -alibi_bias(4, n),
+        "values: it is -1 times": lambda n: -alibi_bias(4, n),
         "values: a constant is added to each row": lambda n: alibi_bias(1, n) - 2**-8,
         "values: only the key counts; if a mask": lambda n: 0.0 * offsets(n) + range(n),
         "values: slopes are [0.62996052 0.39685026": lambda n: (
@@ -435,7 +441,7 @@ add_all(
     {
         "right: absolute": ABSOLUTE,
         "causal: later words are seen": AHEAD,
-        "steps: give `full` an argument `positions`": AHEAD,
+        "steps: tried if `full` has an argument `positions`": AHEAD,
         "steps: calls begin 1 late": OFF_BY_ONE,
         "chunks: calls begin 3 early": counting_up(lambda n, more: n and n - 3),
         "steps: the new cache": Pair(full, lambda t, cache: full(t)),

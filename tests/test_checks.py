@@ -61,7 +61,7 @@ NAMED += OTHER_POSITIONS[1:20]
 def test_a_known_fault_is_caught_and_named(fault):
     """Of another base and factor than the usual ones, with angles that float32 rounds."""
     is_rotary = "rotary" in fault.kinds
-    known = Convention("halves" if is_rotary else "interleaved", base=2000)
+    known = Convention("halves" if is_rotary else "interleaved", base=2000, step=0.25)
 
     def rotate(x, k):
         k = np.broadcast_to(np.float64(k), x.shape[:-1])

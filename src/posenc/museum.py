@@ -82,18 +82,20 @@ def at(place: Callable[[Numbers], Any]) -> Make:
     return lambda call: call.of(k=place(numbers_of(call)) + 0 * call.k)
 
 
-def spread(frequencies: Callable[[Floats, float], Any], ahead: float = 0.0) -> Make:
+def spread(frequencies: Callable[[Floats, float], Any], *ahead: float) -> Make:
     """Return what encodes at other frequencies, of the powers p, such as 2i/d, and the base.
 
-    Those of the second dimensions may have powers of their own, so many pairs ahead.
+    The first and the second dimensions' powers may be so many pairs ahead.
     """
 
     def make(call: EncodingCall) -> Floats:
-        powers, base = call.powers, call.convention.base
-        firsts = call.positions[..., None] * frequencies(powers, base)
-        later = powers + ahead / len(powers)
-        seconds = call.positions[..., None] * frequencies(later, base)
-        return call.encode(firsts, seconds)
+        one = call.powers[1:2].sum()  # pair; if there is no other, 0
+        angles = [
+            call.positions[..., None]
+            * frequencies(call.powers + pairs * one, call.convention.base)
+            for pairs in ahead or [0]
+        ]
+        return call.encode(*angles)
 
     return make
 
@@ -216,16 +218,32 @@ FAULTS = [
             ),
         )
     ),
+    *(
+        Fault(
+            "exponent off",
+            f"it is that of i{ahead:+g} for pair i; write 2i/d, with i from 0",
+            spread(lambda p, base: base**-p, ahead),
+        )
+        for ahead in (-1, -0.5, 0.5, 1)
+    ),
+    Fault(
+        "step inverted",
+        "its inverse is taken; divide for multiply, or multiply for divide",
+        # The step is that between two positions, as the convention counts them.
+        lambda call: call.of(
+            stretch=call.stretch / np.ptp(call.convention.counted(np.arange(2.0))) ** 2
+        ),
+    ),
     Fault(
         "dimension for pair",
         "the exponent counts dimensions; write `2 * (i // 2)` for `2 * i`",
-        spread(lambda p, base: base ** (-2 * p), ahead=0.5),
+        spread(lambda p, base: base ** (-2 * p), 0, 0.5),
         "2",
     ),
     Fault(
         "own exponent",
         "the cosine has its own; write `2 * (i // 2)` for `i`",
-        spread(lambda p, base: base**-p, ahead=0.5),
+        spread(lambda p, base: base**-p, 0, 0.5),
         "9",
     ),
     Fault(
@@ -269,6 +287,12 @@ FAULTS = [
         lambda call: call.x,
         "5",
         TABLE,
+    ),
+    Fault(
+        "whole numbers",
+        "sine and cosine are cut off; cast them to the dtype of x, not of positions",
+        lambda call: call.x + np.trunc(np.float32(call.meant - call.x)),
+        kinds=TABLE,
     ),
     Fault(
         "rows for columns",

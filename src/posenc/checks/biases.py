@@ -93,12 +93,13 @@ class Bias(Subject):
     def explain(self, trials: list[Trial]) -> str:
         """Return which changes of the right bias give the trials that fail, or ""."""
         texts = [
-            "; or ".join(matching(trial, self.changes(trial, trials[-1].meant)))
+            next(matching(trial, self.changes(trial, trials[-1].meant)), "")
             for trial in trials
             if trial.worst > 1
         ]
         # If nothing gives one of the trials, nothing is told.
-        return f"{'; '.join(dict.fromkeys(texts))}; {MASKED}" if all(texts) else ""
+        texts += [] if self.causal else [MASKED]
+        return "; ".join(dict.fromkeys(texts)) if all(texts) else ""
 
     def changes(self, trial: Trial, longest: Floats) -> Mistakes:
         """Multiply the right bias, head by head; exchange heads; change rows or offsets.
@@ -107,15 +108,18 @@ class Bias(Subject):
         1/16 and 1/256, are 8, 64 times that.
         """
         given, right = trial.given, trial.meant
+        heads = [int(np.abs(right - one).max(axis=(1, 2)).argmin()) for one in given]
+        yield f"heads have the values of the right heads {heads}", right[heads]
         for name, base in {
             "what it is compared with": right,
             "what it is compared with, but later keys' sign": 2 * np.tril(right)
             - right,
         }.items():
             # The multiple that comes nearest, Σ given·base / Σ base² (heads,); of zeros, any does.
-            size = np.maximum((base * base).sum(axis=(1, 2)), 1e-300)
-            times = (given * base).sum(axis=(1, 2)) / size
-            numbers = ", ".join(f"{multiple:.4g}" for multiple in times)
+            size, along = (np.einsum("hqk,hqk->h", one, base) for one in (base, given))
+            times = along / (size + 1e-300)
+            each = [f"{multiple:.4g}" for multiple in times]
+            numbers = ", ".join(each if len({*each}) > 1 else each[:1])
             slopes = times * alibi_slopes(len(times))
             alibi = f", slopes are {slopes[:5]}{ALIBI}"
             cure = f"mind sign and scale{alibi if self.expected == 'alibi' else ''}"
@@ -123,8 +127,6 @@ class Bias(Subject):
             yield text, times[:, None, None] * base
         if self.expected is None:  # it is compared with itself, so that laws say more
             return
-        heads = [int(np.abs(right - one).max(axis=(1, 2)).argmin()) for one in given]
-        yield f"heads have the values of the right heads {heads}", right[heads]
         yield "all rows are the same: only the key counts", given[:, :1]
         yield "each row is a constant, which a softmax forgets", given[..., :1]
         added = right + (given - right)[..., :1]

@@ -99,7 +99,7 @@ def following(convention: Convention) -> Fault:
     """Return what isn't a fault, if it is meant: another convention, at its own frequencies."""
     return Fault(
         "these are the numbers of another convention",
-        f"{convention}",
+        f"{convention}{'; the whole head turns' * (convention.rotary and convention.share == 1)}",
         lambda call: convention.encoding(call.x, call.k).of(
             factor=call.factor, stretch=call.stretch
         ),
@@ -168,8 +168,8 @@ def of_rules(call: EncodingCall, seen: Floats) -> Frequencies:
         right,
     )
     yield (
-        f"all are {times:.8g} times right, 1/{1 / times:.5g}, or {times / np.pi:.5g} pi, as if "
-        "positions were, or by linear scaling",
+        f"all are {times:.8g} times right, 1/{1 / times:.5g}, as if positions were, or by linear "
+        "scaling",
         times * right,
     )
     # ln ω = -p ln(base), which is less exact where ω is small
@@ -194,12 +194,12 @@ def of_pairs(call: EncodingCall, seen: Floats) -> Frequencies:
     """Yield the frequencies seen, and which differ most."""
     right, base = call.frequencies, call.convention.base
     # Whole turns from row to row aren't seen: of pairs that make some, what is seen is scattered.
-    if (np.abs(seen) > 1.1 * right.max()).any():
+    if np.abs(seen).max() > 2:
         return
     pairs = np.sort(np.abs(seen - right).argsort()[-4:])
     yield (
         f"pairs {pairs} turn {(seen / right)[pairs].round(7)} times as fast as right, as base "
-        f"{base:.7g}'s divided by {(base**-call.powers / seen)[pairs].round(4)}",
+        f"{base:.7g}'s, if it is that, divided by {(base**-call.powers / seen)[pairs].round(4)}",
         seen,
     )
 

@@ -156,10 +156,11 @@ class Decoder(Subject):
         texts = "; or ".join(matching(trial, self.misread(text, wrong)))
         if texts or not ends:
             return texts
-        how = "; to try other positions, give `full` an argument `positions`"
-        if argument(self.subject, ["positions"]):
-            how = ""
-        return f"{NO_CAUSE}; count a query, in a bias, too, from a cache's length{how}"
+        return (
+            f"{NO_CAUSE}; count a query, in a bias, too, from a cache's length; if a decoder of "
+            "one layer passes, layers share a count; other positions are tried if `full` has an "
+            "argument `positions`"
+        )
 
     def misread(self, text: Text, wrong: Wrong) -> Mistakes:
         """Read a text whole with each wrong argument that the code takes."""

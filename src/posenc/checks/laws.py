@@ -70,7 +70,7 @@ LAWS = (
     Law(
         battery.start,
         ALL,
-        "rows don't depend on where the sequence begins or ends",
+        "rows don't depend on where the sequence begins or ends, or on others at equal positions",
         TAU,
     ),
     Law(
