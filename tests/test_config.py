@@ -155,6 +155,8 @@ VERDICTS = rows("""
 "rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4}
     → : rope_scaling has no original_max_position_embeddings: transformers falls back to max_pos
 "rope_scaling": {YARN, "factor": "4"} → rope_scaling: scaling['factor'] must be a real
+"hidden_size": null, "rope_scaling": {"type": "linear", "factor": "x"}
+    → rope_scaling: scaling['factor'] must be a real number
 "hidden_size": null, "rope_scaling": {YARN, "factor": "4"}
     → ; stretched by yarn: rope_scaling: scaling['factor'] must be a real number
 "rope_scaling": {YARN, "type": "linear"} → scaling['rope_type'] and scaling['type'] differ
@@ -209,6 +211,10 @@ VERDICTS = rows("""
 "rope_parameters": {"rope_theta": 777}
     → this: rope_theta; SUGGESTED RoPE in some or all layers, base 777
 "model_type": "llama", "rope_parameters": {"rope_theta": 777} → this: rope_theta; RoPE in all
+"rope_parameters": {"rope_theta": 1e4, "a": {"rope_theta": 1e4}, "b": {"rope_theta": 1e4}}
+    → the fields suggest RoPE in a, base 10,000, and RoPE in b, base 10,000: no contradiction
+"model_type": "smollm3", "rope_parameters": {"full_attention": {"rope_x": 3}}, "layer_types": "0000"
+    → this: rope_parameters.full_attention.rope_x; RoPE in 3 of 4 layers (full_attention)
 "n_positions": 777 → this: n_positions;
 "per_layer_config": {"1": {"head_dim": 32}} → this: per_layer_config;
 "axes_dims_rope": [16, 56, 56] → this: axes_dims_rope;
@@ -231,6 +237,8 @@ VERDICTS = rows("""
 "model_type": "falcon", "alibi": "yes"
     → this: alibi (must be true or false, got "yes"); RoPE in all 4
 "model_type": "phi", "rotary_dim": 48 → this: rotary_dim; RoPE in all 4 layers, base 10,000, 32
+"model_type": "llama", "position_embedding_type": "none"
+    → No encoding in all 4 layers: the file asks for something that LlamaModel doesn't do
 "model_type": "gptj", "rotary_dim": false
     → rotary_dim (must be an integer from 0 to 1000000, got false)
 "model_type": "deepseek_v3", "qk_nope_head_dim": null
@@ -386,7 +394,7 @@ def test_what_a_file_says_cannot_steer_a_terminal():
     assert all(map(str.isprintable, printed.splitlines()))
 
 
-ODD = None, True, -1, 0.3, 1e99, 10**4000, "x", [], [[1]], {}, {"x": []}, {1: 2}
+ODD = None, True, -1, 0.3, 1e99, 10**4000, "x", [], [[1]], {}, {"x": []}, {(1, 2): 2}
 NAMES = [name for spellings in WORDS["spellings"].values() for name in spellings]
 
 

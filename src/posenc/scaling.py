@@ -113,10 +113,11 @@ class Scaling:
         start: int | None = limit if self.name == "dynamic" else fields.get(ORIGINAL)
         # llama3's factor doesn't say how much longer texts may be.
         factor = fields.get("factor")
-        if start and factor is not None and self.name != "llama3":
+        if factor is not None:
             # Where no frequencies are computed, nothing else checks it.
-            number = check_real("scaling['factor']", factor, positive=True)
-            return start, int(start * number)
+            factor = check_real("scaling['factor']", factor, positive=True)
+        if start and factor and self.name != "llama3":
+            return start, int(start * factor)
         return start, limit
 
     def score_factor(self, fields: Mapping[str, Any]) -> float | None:

@@ -123,9 +123,7 @@ def read_model(file: Fields, model_type: str) -> Positions:
         describe(fields, rope, kind) for kind, rope in kinds_of_layers(fields)
     )
     limit = fields[LIMIT]
-    # Lengths are those of the first kind that is stretched from a known one.
-    plain = fields[ORIGINAL], limit
-    start, end = next((pair for pair in fields.lengths if pair[0]), plain)
+    start, end = [*fields.lengths, (fields[ORIGINAL], limit)][0]
     unread = unread_fields(fields)
     # The fields that aren't read may tell layers apart.
     unclear = (

@@ -29,6 +29,7 @@ TYPES = {name: Entry(**vars(UNKNOWN) | row) for name, row in ROWS.items()}
 WORDS = table("fields.toml")
 RULES = {name: WORDS["values"][rule] for name, rule in WORDS["fields"].items()}
 SPELLINGS = {name: WORDS["spellings"].get(name, [name]) for name in RULES}
+FIELD_OF = {spelling: name for name in RULES for spelling in SPELLINGS[name]}
 
 
 class Fields:
@@ -48,11 +49,11 @@ class Fields:
         """Check all fields."""
         self.path, self.entry = path, entry
         self.problems: list[str] = []  # what seems wrong
-        # Of each scaling of its kinds of layers, the length before it, and the one that it is for.
-        self.lengths: list[tuple[int | None, int | None]] = []
+        # Of its kinds of layers that are stretched from a known length: that, and the one intended.
+        self.lengths: list[tuple[int, int | None]] = []
         self.used: set[str] = set()
         self.invalid: dict[str, str] = {}  # fields, and what is wrong with them
-        self.inner: list[Fields] = []  # of mappings inside
+        self.inner: dict[str, Fields] = {}  # of mappings inside, by name
         self.content = normalized(content)
         self.spelled = spellings(self.content, entry)
         # Lists may need an item for each layer, whose number is checked first.
@@ -69,7 +70,7 @@ class Fields:
         rule = RULES[name]
         if may_be_null if value is None else is_fit(value, rule, layers):
             return value
-        got = json.dumps(value, default=repr)[:60]
+        got = json.dumps(value, default=repr, skipkeys=True)[:60]
         words = rule["words"].format(layers)
         self.invalid[name] = f"{self.place(name)} (must be {words}, got {got})"
         return None
@@ -98,8 +99,7 @@ class Fields:
             content = {}
         entry = Entry(**vars(self.entry) | {"defaults": {}, "ignores": []})
         fields = Fields(content, f"{self.place(name)}.", entry)
-        self.inner.append(fields)
-        return fields
+        return self.inner.setdefault(name, fields)
 
     def by_default(self) -> list[str]:
         """Return the fields that are used and that only the class says."""
@@ -117,7 +117,8 @@ def normalized(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a file says, with one way to say it."""
     # MPT and DBRX have a mapping whose fields are read as if they stood outside.
     inner = content.get("attn_config")
-    content = {**inner, **content} if isinstance(inner, Mapping) else {**content}
+    if isinstance(inner, Mapping):
+        content = {**inner, **content}
     missing = WORDS["empty_is_missing"]
     return {name: x for name, x in content.items() if x or name not in missing}
 
@@ -128,7 +129,7 @@ def spellings(content: Mapping[str, Any], entry: Entry) -> dict[str, str]:
     unread = {*some} - {*entry.reads}
     if content.get("use_sliding_window") is False:
         unread.discard("sliding_window")  # 131072 in Qwen3-VL says nothing then
-    readable = content.keys() - unread - {*entry.ignores}
+    readable = content.keys() - entry.ignores - unread
     spelled = {}
     for name in RULES.keys() - unread:
         present = [spelling for spelling in SPELLINGS[name] if spelling in readable]
@@ -145,12 +146,14 @@ def is_fit(value: Any, rule: Mapping[str, Any], layers: int) -> bool:
         return False
     if "most" in rule:
         return bool(rule["least"] <= value <= rule["most"])
+    if "items" not in rule:
+        return True
     if "each" in rule and len(value) < layers:
         return False
-    if type(value) is str and "items" in rule:  # of letters
+    if type(value) is str:  # of letters
         return all(letter in WORDS["kinds_of_layers"] for letter in value)
-    item_rule = WORDS["values"].get(rule.get("items"))
-    if item_rule and not all(is_fit(item, item_rule, 0) for item in value):
+    item_rule = WORDS["values"][rule["items"]]
+    if not all(is_fit(item, item_rule, 0) for item in value):
         return False
     return "numbers" not in rule or not 0 < layers <= max(value, default=0)
 
@@ -164,6 +167,6 @@ def load(content: bytes | str | Path) -> Any:
         with Path(content).open("rb") as file:
             content = file.read(8_000_000)  # what is longer is no configuration
     try:
-        return json.loads(content.decode("utf-8-sig"))
+        return json.loads(content)
     except (RecursionError, ValueError) as error:
         raise ValueError(f"the file isn't JSON: {error}") from error

@@ -29,8 +29,8 @@ def kinds_of_layers(fields: Fields) -> Iterator[tuple[Layers, Fields]]:
         where = NOWHERE if rests and encoding == ROTARY else encoding
         if name in WORDS["without_attention"]:
             where = NO_ATTENTION
-        count = len(indices) or None
-        yield Layers(name, where, count, tuple(indices) or None), own_rope
+        layers = Layers(name, where, len(indices) or None, tuple(indices) or None)
+        yield layers, own_rope
 
 
 # ---------------------------------------------------------------- where positions enter
@@ -39,28 +39,35 @@ def kinds_of_layers(fields: Fields) -> Iterator[tuple[Layers, Fields]]:
 def where_positions_enter(fields: Fields) -> str | None:
     """Return where positions enter: as the file says, or else as the code of its type does.
 
-    Of code that isn't known, a field may suggest it that models have only with one encoding. A word
-    that isn't known, or that the code has no way for, leaves it unknown: the type's default would
-    be a guess. Of code that has one way, the word is taken, and what doesn't fit is told.
+    By the first of these that a file's word is; the type's default instead would be a guess:
+
+        word of the file                               where positions enter
+        none                                           the type's way, or what a field suggests (1)
+        a table, which code that turns has no way for  the type's way (2)
+        not known here, or no way of several           unknown, which is told
+        not the only way of known code                 the word's way, which is told
+        any other                                      the word's way
+
+    1. Of a type that isn't known, by a field that models have only with one encoding.
+    2. ModernBERT's files have BERT's "absolute", which its code doesn't read.
     """
     entry, word = fields.entry, word_of_file(fields)
-    signs = (word for name, word in WORDS["signs"] if fields.says(name))
+    signs = (sign for name, sign in WORDS["signs"] if fields.says(name))
     usual = ENCODINGS.get(entry.where or next(signs, ""))
-    where = ENCODINGS.get(word)
-    # ModernBERT's files have BERT's "absolute", which its code doesn't read.
-    is_derived = where == TABLE and usual == ROTARY and word not in entry.chooses
+    asked = ENCODINGS.get(word)
+    is_derived = asked == TABLE and usual == ROTARY and word not in entry.chooses
     if not word or is_derived:
         return usual
-    if not where or word not in (entry.chooses or [word]):
+    if not asked or word not in (entry.chooses or [word]):
         fields.problems.append(
             f"the file asks for {word[:40]!a}, which isn't known here"
         )
         return None
-    if entry.code and not entry.chooses and word != "none" and where != usual:
+    if entry.code and not entry.chooses and asked != usual:
         fields.problems.append(
             f"the file asks for something that {entry.code} doesn't do"
         )
-    return where
+    return asked
 
 
 def word_of_file(fields: Fields) -> str:
@@ -87,8 +94,9 @@ def groups_of_layers(fields: Fields, rope: Fields) -> dict[tuple[str, bool], lis
     Of code that isn't known, the kinds are those of the mapping, if it has any. Which layers are of
     which, only the code says.
     """
-    if not fields.entry.code and kinds_inside(rope):
-        return {(name, False): [] for name in kinds_inside(rope)}
+    kinds = kinds_inside(rope)
+    if kinds and not fields.entry.code:
+        return {(name, False): [] for name in kinds}
     listed = fields["layer_types"] or []
     number = fields["num_hidden_layers"] or len(listed)
     resting = resting_layers(fields, number)
@@ -160,7 +168,7 @@ def is_by_kind(name: str, fields: Fields, rope: Fields) -> bool:
     doesn't read {"rope_parameters": {"rope_theta": 1e6}}. Code without kinds never does.
     """
     is_new = fields.spelled.get("rope_parameters") == "rope_parameters"
-    asks = is_new and fields.entry.local != []
+    asks = is_new and fields.entry.local
     return name != ALL and bool(asks or kinds_inside(rope))
 
 

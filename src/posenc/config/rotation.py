@@ -49,7 +49,7 @@ def describe(fields: Fields, rope: Fields, layers: Layers) -> Layers:
 
 def window(fields: Fields, name: str) -> int | None:
     """Return how many keys a query sees, if its kind of layer has a window."""
-    size: int | None = fields["sliding_window"]
+    size = fields["sliding_window"]
     is_used = fields["use_sliding_window"] is not False
     has_one = "sliding" in name or (name == ALL and is_used)
     return (size or None) if has_one else None
@@ -119,8 +119,7 @@ def turning_by_share(fields: Fields, rope: Fields, width: int | None) -> int | N
     share = rope[SHARE] or fields[SHARE]
     if share:
         return int(width * share) if width else None
-    number: int | None = fields["rotary_dim"]
-    return number or width
+    return fields["rotary_dim"] or width
 
 
 def with_axes(fields: Fields, rope: Fields, layers: Layers) -> Layers:
@@ -129,8 +128,7 @@ def with_axes(fields: Fields, rope: Fields, layers: Layers) -> Layers:
     sections = rope["mrope_section"] or entry.sections
     if not sections:
         return layers
-    is_interleaved = rope["mrope_interleaved"] or entry.axes == "interleaved"
-    order = "interleaved" if is_interleaved else "in sections"
+    order = "interleaved" if rope["mrope_interleaved"] else entry.axes or "in sections"
     # Of other code, nobody knows the order.
     return replace(layers, sections=tuple(sections), axes=order if entry.code else None)
 
@@ -156,7 +154,8 @@ def stretched(fields: Fields, rope: Fields, layers: Layers) -> Layers:
         fields.problems.append(f"{rope.path[:-1]}: {error}"[:200])
         return replace(layers, scaling=name[:40])
     note_contradictions(fields, rope, settings)
-    fields.lengths.append((start, end))
+    if start:
+        fields.lengths.append((start, end))
     return replace(layers, scaling=scaling.name)
 
 
@@ -195,9 +194,7 @@ def note_contradictions(fields: Fields, rope: Fields, settings: Settings) -> Non
 def with_frequencies(layers: Layers, settings: Settings, longest: int) -> Layers:
     """Note frequencies and factors, up to the length before scaling and beyond it."""
     width, rotated = layers.head_dim, layers.rotated
-    if not layers.base or not width or not rotated:
-        return layers
-    if rotated % 2 or rotated > width:
+    if not (layers.base and width and rotated) or rotated % 2 or rotated > width:
         return layers
     if settings["rope_type"] == "proportional":  # it spreads over the whole head
         rotated = width

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from textwrap import indent
 from typing import Any
 
-from posenc.config.fields import RULES, SPELLINGS, WORDS, Fields
+from posenc.config.fields import FIELD_OF, RULES, WORDS, Fields
 from posenc.config.kinds import ALL
 from posenc.layers import Layers, shown
 
@@ -58,32 +58,49 @@ class Positions:
 
 
 def unread_fields(fields: Fields) -> list[str]:
-    """Return the fields that are invalid, or by their names speak of positions but aren't used.
+    """Return the fields that are invalid, or by their names speak of positions but aren't read.
 
     So, too, for the mappings inside.
     """
-    # What the code of a known type does with these changes no answer here.
-    # Of another type, the verdict says anyway that its own code isn't known.
-    details = WORDS["details"] if fields.entry.code else ["auto_map"]
-    # Kinds of layers, beside whose mappings nothing is read.
-    kinds = fields.used - RULES.keys()
-    known = {*(kinds or details)}
-    for name in fields.used & fields.spelled.keys():
-        value = fields.content[fields.spelled[name]]
-        # Another spelling may say the same.
-        known.update(x for x in SPELLINGS[name] if fields.content.get(x) == value)
     unread = [why for name, why in fields.invalid.items() if name in fields.used]
     for name, value in fields.content.items():
         place = f"{fields.path}{name}"
         speaks = re.search(WORDS["speak_of_positions"], place)
-        sounds_alike = re.search(WORDS["sound_alike"], str(name))
-        # What a mapping inside has counts more, and may differ.
-        inside = [x.content[name] for x in fields.inner if name in x.content]
-        is_known = inside == [value] if inside else name in known
-        is_told = is_known or sounds_alike or str(value) in WORDS["plain_words"]
-        if value and speaks and not is_told:
+        sounds_alike = re.search(WORDS["sound_alike"], str(name))  # {"moe_factor": 8}
+        is_plain = str(value) in WORDS["plain_words"]  # {"rope_new": 0}
+        if speaks and not (sounds_alike or is_plain or is_known(fields, name)):
             unread.append(shown(place))
-    return unread + [place for inner in fields.inner for place in unread_fields(inner)]
+    return unread + [x for inner in fields.inner.values() for x in unread_fields(inner)]
+
+
+def is_known(fields: Fields, name: str) -> bool:
+    """Whether a field is read, here or by the code of its type.
+
+    What mappings inside have counts more, and may differ: {"rope_theta": 1e4, "rope_parameters":
+    {"rope_theta": 1e6}}. Beside those of kinds of layers, code looks at nothing else:
+    {"rope_theta": 1e4, "full_attention": {"rope_theta": 1e6}}.
+
+    What the code of a known type does with details changes no answer here: {"model_type": "t5",
+    "relative_attention_num_buckets": 32}. Of another type, the verdict says anyway that its own
+    code isn't known: {"auto_map": {}}.
+    """
+    inside = [x.content[name] for x in fields.inner.values() if name in x.content]
+    if inside:
+        return inside.count(fields.content[name]) == len(inside)
+    details = WORDS["details"] if fields.entry.code else ["auto_map"]
+    is_detail = name in details and fields.used <= RULES.keys()
+    return is_detail or is_used(fields, name)
+
+
+def is_used(fields: Fields, name: str) -> bool:
+    """Whether a field is used, or says the same as its spelling that is.
+
+    {"n_ctx": 9, "n_positions": 9}. What is invalid is told apart; what is no field, such as
+    {"full_attention": {}}, is asked for as the mapping of a kind of layers.
+    """
+    field, value = FIELD_OF.get(name, name), fields.content[name]
+    is_same = fields.values.get(field, value) == value
+    return field in fields.used and (is_same or field in fields.invalid)
 
 
 def sentence(reading: Positions, unread: list[str], problems: list[str]) -> str:
@@ -91,9 +108,9 @@ def sentence(reading: Positions, unread: list[str], problems: list[str]) -> str:
     total = sum(one.count or 0 for one in reading.layers)
     kinds = ", and ".join(in_words(one, total) for one in reading.layers)
     kinds = kinds if reading.code else SUGGESTED + kinds
-    not_read = f"not read, though it may change this: {', '.join(unread[:5])}"
-    clauses = [not_read if unread else "", kinds, scaling_in_words(reading)]
-    said = "; ".join(filter(None, clauses))
+    said = f"{kinds}{scaling_in_words(reading)}"
+    if unread:
+        said = f"not read, though it may change this: {', '.join(unread[:5])}; {said}"
     if reading.by_default:
         said += f" (by default: {', '.join(reading.by_default)})"
     fine = "nothing wrong" if reading.code and not unread else "no contradiction"
@@ -130,7 +147,7 @@ def scaling_in_words(reading: Positions) -> str:
         return ""
     start, end = reading.length_before_scaling, reading.intended_length
     said = f"{start:,} stretched to {end:,}" if start and end else "stretched"
-    return f"{said} by {', '.join(sorted(map(shown, scalings)))}"
+    return f"; {said} by {', '.join(sorted(map(shown, scalings)))}"
 
 
 def narrowed(layers: Layers) -> Layers:
