@@ -119,8 +119,11 @@ def normalized(content: Mapping[str, Any]) -> dict[str, Any]:
     inner = content.get("attn_config")
     if isinstance(inner, Mapping):
         content = {**inner, **content}
-    missing = WORDS["empty_is_missing"]
-    return {name: x for name, x in content.items() if x or name not in missing}
+    return {
+        name: value
+        for name, value in content.items()
+        if value or name not in WORDS["empty_is_missing"]
+    }
 
 
 def spellings(content: Mapping[str, Any], entry: Entry) -> dict[str, str]:

@@ -74,20 +74,17 @@ def unread_fields(fields: Fields) -> list[str]:
 
 
 def is_known(fields: Fields, name: str) -> bool:
-    """Whether a field is read, here or by the code of its type.
-
-    What mappings inside have counts more, and may differ: {"rope_theta": 1e4, "rope_parameters":
-    {"rope_theta": 1e6}}. Beside those of kinds of layers, code looks at nothing else:
-    {"rope_theta": 1e4, "full_attention": {"rope_theta": 1e6}}.
-
-    What the code of a known type does with details changes no answer here: {"model_type": "t5",
-    "relative_attention_num_buckets": 32}. Of another type, the verdict says anyway that its own
-    code isn't known: {"auto_map": {}}.
-    """
+    """Whether a field is read, here or by the code of its type."""
+    # What mappings inside have counts more, and may differ:
+    # {"rope_theta": 1e4, "rope_parameters": {"rope_theta": 1e6}}.
     inside = [x.content[name] for x in fields.inner.values() if name in x.content]
     if inside:
         return inside.count(fields.content[name]) == len(inside)
+    # Details change no answer here: {"model_type": "t5", "relative_attention_num_buckets": 32}.
+    # Of another type, the verdict says anyway that its own code isn't known: {"auto_map": {}}.
     details = WORDS["details"] if fields.entry.code else ["auto_map"]
+    # Beside mappings of kinds of layers, nothing is read:
+    # {"mrope_interleaved": true, "full_attention": {"rope_theta": 1e6}}.
     is_detail = name in details and fields.used <= RULES.keys()
     return is_detail or is_used(fields, name)
 
