@@ -141,7 +141,7 @@ def other_offsets(trial: Trial, longest: Floats) -> tuple[str, Floats]:
     its outermost offsets may be of one beyond, and isn't asked.
     """
     beyond = len(longest[0])
-    # If several offsets have the same values, the nearest to 0 is told.
+    # Of three rows: 0, 1, -1, 2, -2, 3. If several have the same values, the nearest to 0 is told.
     sources = np.array(sorted(range(beyond, -beyond, -1), key=abs))
     right = by_offset(longest)
     found = [
@@ -153,7 +153,7 @@ def other_offsets(trial: Trial, longest: Floats) -> tuple[str, Floats]:
     offsets: Any = key - query
     wrong = np.array(sorted({*offsets[trial.ratio.max(axis=0) > 1]}, key=abs)[:6])
     instead = nearest[wrong]
-    made = np.moveaxis(right[nearest[offsets]], 2, 0)
+    made = np.moveaxis(right[nearest[offsets]], 2, 0)  # (heads, queries, keys)
     return (
         f"{trial.words}: where key - query is {wrong}, it is what it is compared with where "
         f"that is {instead}" + f" ({beyond} stands for 0)" * (beyond in instead),
@@ -162,7 +162,11 @@ def other_offsets(trial: Trial, longest: Floats) -> tuple[str, Floats]:
 
 
 def by_offset(bias: Floats) -> Floats:
-    """Return the values of each offset, (offsets, heads): -1's at -1, the end; and 0 beyond."""
+    """Return the values of each offset, key - query, at that index: (offsets, heads).
+
+    Of three queries and keys, the first row has offsets 0, 1, and 2. The first column has -1 and
+    -2, which stand at the end, as negative indices do. At 3, which no entry has, there are zeros.
+    """
     return np.hstack([bias[:, 0], 0 * bias[:, :1, 0], bias[:, :0:-1, 0]]).T
 
 

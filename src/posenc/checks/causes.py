@@ -157,7 +157,12 @@ Frequencies = Iterator[tuple[str, Floats]]  # in words, and in radians a positio
 
 
 def of_rules(call: EncodingCall, seen: Floats) -> Frequencies:
-    """Yield frequencies that rules make, with numbers that are fitted to those seen."""
+    """Yield frequencies that rules make, with numbers that are fitted to those seen.
+
+    Of the plain ω = base^-p, a rule that scales makes share · ω, which is right. Seen are, in this
+    order: share · ω; t · share · ω; ω of another base; share² · ω; ω / share; and, where shares go
+    from 1 down to their least, (1 + least - share) · ω.
+    """
     right, powers, base = call.frequencies, call.powers, call.convention.base
     times = 0.0
     # From slow pairs, which make no whole turn from row to row, to fast ones, which tell it best
