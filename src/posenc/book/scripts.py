@@ -66,8 +66,8 @@ def _style(names: Iterable[str]) -> str:
         --key: {plots.COLORS[1]};
         --agree: light-dark({plots.PAIRS[4]}, #45c9b8);
         --unseen: #d0342c;
-        --map: {plots.DARK_MAP};
     }}
     {style}"""
-    # Without comments, in one line
-    return re.sub(r"(/\*.*?\*/|\s)+", " ", style, flags=re.DOTALL)
+    # Without comments, in one line; then without what CSS doesn't need around signs
+    style = re.sub(r"(/\*.*?\*/|\s)+", " ", style, flags=re.DOTALL)
+    return re.sub(r"(?<=[{};:,>~]) | (?={)|;? (?=})", "", style)

@@ -38,7 +38,7 @@ export function dials(svg) {
     const isPhone = rows > 1;
     const columns = DIALS / rows;
     const slot = width / columns;
-    radius = Math.round(isPhone ? 28 : Math.min(43, 0.36 * slot));
+    radius = Math.round(Math.min(isPhone ? 28 : 43, 0.36 * slot));
     const height = 2 * radius + (isPhone ? 16 : 30);
     const firstRow = top + 24 + radius;
     svg.style.setProperty("--radius", `${radius}px`);
@@ -48,10 +48,11 @@ export function dials(svg) {
       assign(group, { transform: `translate(${x},${y})` });
       assign(share, { y: radius + 17, display: isPhone ? "none" : "inline" });
     });
-    return firstRow - radius + rows * height - 8;
+    return firstRow - radius + rows * height - 8; // some of the last row's room is below the picture
   };
   const paint = ({ hands, shares, excess }) => {
-    /** The tip of a hand, which is so long in radii if its length is 1: the key's sticks out of the query's. */
+    // So long in radii are hands of length 1: the key's sticks out of the query's, which hides no part of it.
+    // (widgets.py has both numbers, too.)
     const tip = ([angle, length], long) => ({
       x2: round(long * radius * length * Math.cos(angle)),
       y2: round(-long * radius * length * Math.sin(angle)),
