@@ -42,6 +42,8 @@ CONTENDERS = dict(
 )
 #: Map of values around 0, purple below and orange above.
 DIVERGING: str = STYLE["image.cmap"]
+#: CSS filter of maps; on a page that sets --dark to 1, zero is dark, and hues stay.
+DARK_MAP = "invert(var(--dark, 0)) hue-rotate(calc(var(--dark, 0) * 180deg))"
 
 
 def use_style() -> None:

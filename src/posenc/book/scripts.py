@@ -60,6 +60,7 @@ def _style(names: Iterable[str]) -> str:
     """Return the style sheets that modules have, and the colors, in one line."""
     files = (FOLDER / f"{name}.css" for name in names)
     style = "".join(file.read_text("utf-8") for file in files if file.exists())
+    style = style.replace("filter: DARK_MAP", f"filter: {plots.DARK_MAP}")
     # --agree is of hands that agree, --unseen of what training never showed.
     style = f""":host {{
         --query: {plots.COLORS[0]};
