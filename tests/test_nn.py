@@ -110,6 +110,12 @@ MISTAKES = {
         scaling={"partial_rotary_factor": 0.4}
     ),
     "^frequencies .*: unpack it": lambda: nn.rotate_pairs(X, frequencies=frequencies()),
+    r"^turns must .* \(5, 4\) and \(4, 5\)$": lambda: nn.rotate_pairs(
+        X, turns=(torch.ones(5, 4), torch.ones(4, 5)), seq_dim=1
+    ),
+    r"^turns must .* \(\) and \(\)$": lambda: rotate_pairs(
+        X.numpy(), turns=(np.array(1.0), np.array(0.0))
+    ),
     "Pass seq_dim=1$": lambda: rotate_pairs(X.numpy(), range(5)),
     "^keys must be a 1-D array": lambda: posenc.alibi_bias(2, 3, 5),
 }

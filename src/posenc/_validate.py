@@ -155,7 +155,7 @@ def check_frequencies(
 
 
 def check_turns(turns: Any, kind: type[Any], included: Mapping[str, Any]) -> None:
-    """Raise unless `turns` are a pair of `kind`.
+    """Raise unless `turns` are a pair of `kind` of one shape.
 
     `included` are arguments that the turns were computed from, so they must be None.
     """
@@ -167,6 +167,9 @@ def check_turns(turns: Any, kind: type[Any], included: Mapping[str, Any]) -> Non
         raise TypeError(
             f"turns must be rotary_turns' pair of {kind.__name__}, got {turns!r}"
         )
+    cos, sin = tuple(turns[0].shape), tuple(turns[1].shape)
+    if cos != sin or not cos:
+        raise ValueError(f"turns must be two of one shape, got {cos} and {sin}")
 
 
 def fit_turns(
