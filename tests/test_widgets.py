@@ -1,5 +1,7 @@
 """Figures as Python shows them, with and without a browser."""
 
+import inspect
+
 import pytest
 
 from posenc.book import widgets
@@ -19,3 +21,4 @@ def test_a_figure_is_live_or_a_picture_with_its_state(kind, monkeypatch):
     assert still[widgets.MIME] == {"kind": kind.__name__, "state": kind().state()}
     with pytest.raises(TypeError):
         kind(bsae=10)
+    assert inspect.getdoc(kind.values)  # without it, the API page leaves it out

@@ -102,6 +102,10 @@ class _Figure(anywidget.AnyWidget):
         """Return the arguments that recreate the figure."""
         return {name: getattr(self, name) for name in self.fields}
 
+    def values(self) -> Values:
+        """Return what is drawn, by the names that the script has for it."""
+        raise NotImplementedError
+
     def still(self) -> Path:
         """Return the file with the script's drawing of this state, which `make stills` draws."""
         name = type(self).__name__
