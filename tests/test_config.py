@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from itertools import product
+from types import MappingProxyType
 
 import pytest
 from reading import rows, text_of
@@ -365,6 +366,11 @@ def test_the_verdict_says_what_runs_and_what_is_wrong(plain, row):
     fields, words = row
     config = plain | json.loads(f"{{{fields.replace('YARN', YARN)}}}")
     assert words.replace("SUGGESTED ", SUGGESTED) in read_config(config).verdict
+
+
+def test_a_mapping_needn_t_be_a_dict():
+    reading = read_config(PLAIN | {"rope_scaling": MappingProxyType(YARNED)})
+    assert reading == read_config(PLAIN | {"rope_scaling": YARNED})
 
 
 def test_a_part_for_images_is_read_like_the_text():

@@ -68,7 +68,8 @@ class Fields:
             value = self.content[self.spelled[name]]
         may_be_null = name not in defaults or name in WORDS["null_is_none"]
         rule = RULES[name]
-        if may_be_null if value is None else is_fit(value, rule, layers):
+        is_valid = may_be_null if value is None else is_fit(value, rule, layers)
+        if is_valid:
             return value
         got = json.dumps(value, default=repr, skipkeys=True)[:60]
         words = rule["words"].format(layers)
@@ -128,8 +129,10 @@ def normalized(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def spellings(content: Mapping[str, Any], entry: Entry) -> dict[str, str]:
     """Return how a file spells the fields that it has, of those that a type's code reads."""
-    some = [*WORDS["which_layers"], *(WORDS["read_by_some"] if entry.code else [])]
-    unread = {*some} - {*entry.reads}
+    unread = {*WORDS["which_layers"]}
+    if entry.code:
+        unread.update(WORDS["read_by_some"])
+    unread -= {*entry.reads}
     if content.get("use_sliding_window") is False:
         unread.discard("sliding_window")  # 131072 in Qwen3-VL says nothing then
     readable = content.keys() - entry.ignores - unread
@@ -144,8 +147,9 @@ def spellings(content: Mapping[str, Any], entry: Entry) -> dict[str, str]:
 
 def is_fit(value: Any, rule: Mapping[str, Any], layers: int) -> bool:
     """Whether a value has the type, the limits, and the items that a rule of [values] asks for."""
-    # Not `isinstance`: true and false are integers to it.
-    if type(value).__name__ not in rule["types"]:
+    # Not `isinstance` alone: true and false are integers to it.
+    name = "dict" if isinstance(value, Mapping) else type(value).__name__
+    if name not in rule["types"]:
         return False
     if "most" in rule:
         return bool(rule["least"] <= value <= rule["most"])
