@@ -123,7 +123,8 @@ def read_model(file: Fields, model_type: str) -> Positions:
         describe(fields, rope, kind) for kind, rope in kinds_of_layers(fields)
     )
     limit = fields[LIMIT]
-    start, end = [*fields.lengths, (fields[ORIGINAL], limit)][0]
+    lengths = [*fields.lengths, (fields[ORIGINAL], limit)]
+    start, end = lengths[0]  # those of the first kind that is stretched, if any is
     unread = unread_fields(fields)
     # The fields that aren't read may tell layers apart.
     unclear = (

@@ -25,8 +25,8 @@ def kinds_of_layers(fields: Fields) -> Iterator[tuple[Layers, Fields]]:
         share = own_rope[SHARE]
         if share is None:
             share = fields.values[SHARE]
-        rests |= name in fields.entry.still or share == 0
-        where = NOWHERE if rests and encoding == ROTARY else encoding
+        is_still = rests or name in fields.entry.still or share == 0
+        where = NOWHERE if is_still and encoding == ROTARY else encoding
         if name in WORDS["without_attention"]:
             where = NO_ATTENTION
         layers = Layers(name, where, len(indices) or None, tuple(indices) or None)
@@ -121,8 +121,8 @@ def resting_layers(fields: Fields, number: int) -> set[int]:
     turns = fields["no_rope_layers"]
     if turns:
         return {i for i, turn in enumerate(turns[:number]) if not turn}
-    every = fields["no_rope_layer_interval"] or number + 1
-    return {*range(every - 1, number, every)}
+    interval = fields["no_rope_layer_interval"] or number + 1
+    return {*range(interval - 1, number, interval)}
 
 
 def names_by_rule(fields: Fields, number: int, resting: set[int]) -> list[str]:

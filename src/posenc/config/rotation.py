@@ -32,13 +32,13 @@ def describe(fields: Fields, rope: Fields, layers: Layers) -> Layers:
     if layers.where != ROTARY:
         return layers
     pairings = {True: "neighbors", False: "halves"}
-    base = "rope_local_base_freq" if name in entry.local else "rope_theta"
+    outside = "rope_local_base_freq" if name in entry.local else "rope_theta"
     layers = replace(
         with_widths(fields, rope, with_axes(fields, rope, layers)),
         pairing=entry.pairing or pairings.get(fields["rope_interleave"]),
         norm=None if fields["use_qk_norm"] is False else entry.norm or None,
         # Null in the mapping isn't what stands outside: code then fails.
-        base=rope["rope_theta"] if "rope_theta" in rope.spelled else fields[base],
+        base=rope["rope_theta"] if "rope_theta" in rope.spelled else fields[outside],
     )
     # By which frequencies images turn along their axes, only their code knows.
     if entry.axes == "image" or any(map(fields.says, WORDS["sizes_of_images"])):
@@ -93,8 +93,8 @@ def with_widths(fields: Fields, rope: Fields, layers: Layers) -> Layers:
 
 def width_of_head(fields: Fields, name: str) -> int | None:
     """Return the width of a query or key: the kind's, or that of all, or one of so many."""
-    own = WORDS["width_of_kind"].get(name, "head_dim")
-    width: int | None = fields[own] or fields["head_dim"]
+    field_of_kind = WORDS["width_of_kind"].get(name, "head_dim")
+    width: int | None = fields[field_of_kind] or fields["head_dim"]
     if width:
         return width
     hidden, heads = fields["hidden_size"], fields["num_attention_heads"]
@@ -105,7 +105,8 @@ def width_of_head(fields: Fields, name: str) -> int | None:
             f"{fields.place('hidden_size')}, {hidden}, isn't a multiple of "
             f"{fields.place('num_attention_heads')}, {heads}"
         )
-    width = (1 + fields.entry.twice) * hidden // heads
+    inputs = 2 if fields.entry.twice else 1
+    width = inputs * hidden // heads
     return width
 
 

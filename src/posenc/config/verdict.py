@@ -79,7 +79,7 @@ def is_known(fields: Fields, name: str) -> bool:
     # {"rope_theta": 1e4, "rope_parameters": {"rope_theta": 1e6}}.
     inside = [x.content[name] for x in fields.inner.values() if name in x.content]
     if inside:
-        return inside.count(fields.content[name]) == len(inside)
+        return all(value == fields.content[name] for value in inside)
     # Details change no answer here: {"model_type": "t5", "relative_attention_num_buckets": 32}.
     # Of another type, the verdict says anyway that its own code isn't known: {"auto_map": {}}.
     details = WORDS["details"] if fields.entry.code else ["auto_map"]
@@ -104,8 +104,9 @@ def sentence(reading: Positions, unread: list[str], problems: list[str]) -> str:
     """Say which layers turn, how they are stretched, and what looks wrong."""
     total = sum(one.count or 0 for one in reading.layers)
     kinds = ", and ".join(in_words(one, total) for one in reading.layers)
-    kinds = kinds if reading.code else SUGGESTED + kinds
-    said = f"{kinds}{scaling_in_words(reading)}"
+    said = kinds + scaling_in_words(reading)
+    if not reading.code:
+        said = SUGGESTED + said
     if unread:
         said = f"not read, though it may change this: {', '.join(unread[:5])}; {said}"
     if reading.by_default:
