@@ -56,8 +56,10 @@ def hunt(test: Callable[[Encode], Any]) -> str:
     lines = []
     for name in BUGS:
         reason = objection(test, partial(wrong_table, name))
-        caught = f"caught: {name} ({reason})"
-        lines.append(caught if reason else f"missed: {MUSEUM[name]}")
+        if reason:
+            lines.append(f"caught: {name} ({reason})")
+        else:
+            lines.append(f"missed: {MUSEUM[name]}")
     for name, encode in RIGHT.items():
         if reason := objection(test, encode):
             lines.append(f"false alarm: {name} ({reason})")

@@ -387,17 +387,20 @@ class Influence(_Figure):
             influence = (6 * influence + influence @ self._attention(layer)) / 7
         return {"influence": influence}
 
-    def _attention(self, layer: int) -> Any:
+    def _attention(self, layer: int) -> Numbers:
         """Return the weights of a layer, a mean over heads and random scores: (128, 128)."""
         is_hybrid = self.encoding == "hybrid" and layer % 2 == 0
         # How many places a query sees before and after its own
         before = 15 if is_hybrid or self.encoding == "windows" else 127
         after = 0 if self.mask == "causal" else before
         seen = np.tri(128, 128, after) - np.tri(128, 128, -before - 1)
-        bias = posenc.alibi_bias(4, 128).astype(float)  # of four heads
-        weights = seen * np.exp(bias * (self.encoding == "ALiBi"))
+        scores = np.zeros((4, 128, 128))  # of four heads
+        if self.encoding == "ALiBi":
+            scores += posenc.alibi_bias(4, 128)
+        weights = seen * np.exp(scores)
         weights /= weights.sum(axis=2, keepdims=True)
-        return weights.mean(axis=0)
+        mean: Numbers = weights.mean(axis=0)
+        return mean
 
 
 _WORDS = {

@@ -44,9 +44,10 @@ class Settings:
 Row = dict[str, Any]
 DEFAULT = asdict(Settings())
 # What reads columns that aren't measured numbers; `written` is what a model wrote.
-KINDS: dict[str, Callable[[str], Any]] = {name: type(DEFAULT[name]) for name in DEFAULT}
+KINDS: dict[str, Callable[[str], Any]]
+KINDS = {name: type(value) for name, value in DEFAULT.items()}
 KINDS |= {"study": str, "role": str, "seed": int, "written": str}
-KINDS["causal"] = lambda text: text == "True"
+KINDS["causal"] = lambda text: text == "True"  # `bool` would take "False" for true
 
 
 def records(
