@@ -138,7 +138,7 @@ def check_frequencies(
     positions_shape: Sequence[int],
     base: float | None,
 ) -> None:
-    """Raise unless positions fit the frequencies' axes; `fit_turns` holds them to the width."""
+    """Raise unless positions fit the frequencies' axes; `fit_turns` compares widths."""
     shape = tuple(frequencies_shape)
     if base is not None:
         raise ValueError("base must not be given with frequencies, which include it")

@@ -70,16 +70,18 @@ def unread_fields(fields: Fields) -> list[str]:
         is_plain = str(value) in WORDS["plain_words"]  # {"rope_new": 0}
         if speaks and not (sounds_alike or is_plain or is_known(fields, name)):
             unread.append(shown(place))
-    return unread + [x for inner in fields.inner.values() for x in unread_fields(inner)]
+    for inner in fields.inner.values():
+        unread += unread_fields(inner)
+    return unread
 
 
 def is_known(fields: Fields, name: str) -> bool:
     """Whether a field is read, here or by the code of its type."""
     # What mappings inside have counts more, and may differ:
     # {"rope_theta": 1e4, "rope_parameters": {"rope_theta": 1e6}}.
-    inside = [x.content[name] for x in fields.inner.values() if name in x.content]
+    inside = [inner.content for inner in fields.inner.values() if name in inner.content]
     if inside:
-        return all(value == fields.content[name] for value in inside)
+        return all(content[name] == fields.content[name] for content in inside)
     # Details change no answer here: {"model_type": "t5", "relative_attention_num_buckets": 32}.
     # Of another type, the verdict says anyway that its own code isn't known: {"auto_map": {}}.
     details = WORDS["details"] if fields.entry.code else ["auto_map"]
@@ -95,15 +97,15 @@ def is_used(fields: Fields, name: str) -> bool:
     {"n_ctx": 9, "n_positions": 9}. What is invalid is told apart; what is no field, such as
     {"full_attention": {}}, is asked for as the mapping of a kind of layers.
     """
-    field, value = FIELD_OF.get(name, name), fields.content[name]
-    is_same = fields.values.get(field, value) == value
-    return field in fields.used and (is_same or field in fields.invalid)
+    main_name, value = FIELD_OF.get(name, name), fields.content[name]
+    is_same = fields.values.get(main_name, value) == value
+    return main_name in fields.used and (is_same or main_name in fields.invalid)
 
 
 def sentence(reading: Positions, unread: list[str], problems: list[str]) -> str:
     """Say which layers turn, how they are stretched, and what looks wrong."""
-    total = sum(one.count or 0 for one in reading.layers)
-    kinds = ", and ".join(in_words(one, total) for one in reading.layers)
+    total = sum(layers.count or 0 for layers in reading.layers)
+    kinds = ", and ".join(in_words(layers, total) for layers in reading.layers)
     said = kinds + scaling_in_words(reading)
     if not reading.code:
         said = SUGGESTED + said
@@ -135,12 +137,8 @@ def in_words(layers: Layers, total: int) -> str:
 
 def scaling_in_words(reading: Positions) -> str:
     """Say which scalings stretch which length, and how far; nothing if none does."""
-    # These stretch no lengths.
-    scalings = {one.scaling for one in reading.layers} - {
-        None,
-        "default",
-        "proportional",
-    }
+    stretch_no_length = {None, "default", "proportional"}
+    scalings = {layers.scaling for layers in reading.layers} - stretch_no_length
     if not scalings:
         return ""
     start, end = reading.length_before_scaling, reading.intended_length
