@@ -22,9 +22,9 @@ absent = pytest.fail if os.environ.get("CI") else pytest.skip
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests that use the site, as all do that use a browser."""
+    """Mark the tests that use the site or a browser."""
     for item in items:
-        if "site" in getattr(item, "fixturenames", ()):
+        if {"browser", "site"} & {*getattr(item, "fixturenames", ())}:
             item.add_marker("browser")
 
 
@@ -62,7 +62,7 @@ def browser(engine):
         absent(str(missing))
 
 
-def windows(site, browser):
+def windows(browser):
     """Yield a function that opens a page; fail on script errors and third-party requests."""
     contexts, wrong = [], []
 

@@ -18,6 +18,7 @@ from reading import text_of
 
 from posenc.book import plots, widgets
 
+pytestmark = pytest.mark.usefixtures("site")
 close = np.testing.assert_allclose
 KINDS = {name.lower(): kind for name, kind in widgets.FIGURES.items()}
 

@@ -2,9 +2,11 @@
 
 import re
 
+import pytest
 from pages import address, button, check_contrast, check_with_axe, themes
 from playwright.sync_api import expect
 
+pytestmark = pytest.mark.usefixtures("site")
 CHAPTER = address("notebooks/03_linearity")
 THEME = "document.documentElement.dataset.theme"
 NO_STORAGE = """for (const name of ["localStorage", "sessionStorage"])
