@@ -193,8 +193,9 @@ FAULTS = [
             ),
             (
                 "slipped parenthesis",
-                "the base is e^d; write `/ (d // 2)` for `/ d // 2`",
-                lambda p, base: np.exp(-2 * len(p) * p),
+                "pair i turns by e^(-2i); write `/ (d // 2)` for `/ d // 2`",
+                # Rounded down, the exponent's factor is -1, whatever the divisor.
+                lambda p, base: np.exp(-2.0 * np.arange(len(p))),
                 "4",
             ),
             (
