@@ -222,7 +222,7 @@ FAULTS = [
     *(
         Fault(
             "exponent off",
-            f"it is that of i{ahead:+g} for pair i; write 2i/d, with i from 0",
+            f"it is that of i{ahead:+g} for pair i; take i itself, from 0",
             spread(lambda p, base: base**-p, ahead),
         )
         for ahead in (-1, -0.5, 0.5, 1)
@@ -292,6 +292,7 @@ FAULTS = [
     Fault(
         "whole numbers",
         "sine and cosine are cut off; cast them to the dtype of x, not of positions",
+        # What is nearly 1 is 1 in float32.
         lambda call: call.x + np.trunc(np.float32(call.meant - call.x)),
         kinds=TABLE,
     ),
@@ -309,8 +310,8 @@ FAULTS = [
             ("attention factor squared", "apply it once", lambda f: f**2),
             (
                 "attention factor of itself",
-                "0.1 ln s + 1 is applied to it, or twice; take it as it is",
-                lambda f: f**2 - f + 1,
+                "it enters its own formula, as (f - 1) f + 1; take it as it is",
+                lambda f: (f - 1) * f + 1,
             ),
         )
     ),
