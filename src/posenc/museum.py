@@ -85,15 +85,15 @@ def at(place: Callable[[Numbers], Any]) -> Make:
 def spread(frequencies: Callable[[Floats, float], Any], *ahead: float) -> Make:
     """Return what encodes at other frequencies, of the powers p, such as 2i/d, and the base.
 
-    The first and the second dimensions' powers may be so many pairs ahead.
+    The powers are so many pairs ahead: one number, or the first and the second dimensions'.
     """
 
     def make(call: EncodingCall) -> Floats:
-        one = call.powers[1:2].sum()  # pair; if there is no other, 0
+        per_pair = call.powers[1:2].sum()  # if there is one pair alone, 0
         angles = [
             call.positions[..., None]
-            * frequencies(call.powers + pairs * one, call.convention.base)
-            for pairs in ahead or [0]
+            * frequencies(call.powers + pairs * per_pair, call.convention.base)
+            for pairs in ahead
         ]
         return call.encode(*angles)
 
@@ -183,7 +183,7 @@ FAULTS = [
         "D",
     ),
     *(
-        Fault(name, cure, spread(frequencies), number)
+        Fault(name, cure, spread(frequencies, 0), number)
         for name, cure, frequencies, number in (
             (
                 "all ones",
