@@ -97,18 +97,20 @@ class Bias(Subject):
             for trial in trials
             if trial.worst > 1
         ]
-        # If nothing gives one of the trials, nothing is told.
-        texts += [] if self.causal else [MASKED]
-        return "; ".join(dict.fromkeys(texts)) if all(texts) else ""
+        if not all(texts):  # nothing gives one of the trials
+            return ""
+        if not self.causal:
+            texts.append(MASKED)
+        return "; ".join(dict.fromkeys(texts))
 
     def changes(self, trial: Trial, longest: Floats) -> Mistakes:
-        """Multiply the right bias, head by head; exchange heads; change rows or offsets.
+        """Exchange heads of the right bias; multiply each; change rows or offsets.
 
         Beside ALiBi's for two heads, a bonus is -1, -1 times that, and slopes of 1/2 and 1/4, for
         1/16 and 1/256, are 8, 64 times that.
         """
         given, right = trial.given, trial.meant
-        heads = [int(np.abs(right - one).max(axis=(1, 2)).argmin()) for one in given]
+        heads = [int(np.abs(right - head).max(axis=(1, 2)).argmin()) for head in given]
         yield f"heads have the values of the right heads {heads}", right[heads]
         for name, base in {
             "what it is compared with": right,
@@ -116,14 +118,17 @@ class Bias(Subject):
             - right,
         }.items():
             # The multiple that comes nearest, Σ given·base / Σ base² (heads,); of zeros, any does.
-            size, along = (np.einsum("hqk,hqk->h", one, base) for one in (base, given))
+            size, along = (
+                np.einsum("hqk,hqk->h", bias, base) for bias in (base, given)
+            )
             times = along / (size + 1e-300)
-            each = [f"{multiple:.4g}" for multiple in times]
-            numbers = ", ".join(each if len({*each}) > 1 else each[:1])
-            slopes = times * alibi_slopes(len(times))
-            alibi = f", slopes are {slopes[:5]}{ALIBI}"
-            cure = f"mind sign and scale{alibi if self.expected == 'alibi' else ''}"
-            text = f"head by head, it is {numbers} times {name}; {cure}"
+            multiples = [f"{multiple:.4g}" for multiple in times]
+            if len({*multiples}) == 1:  # of all heads
+                multiples = multiples[:1]
+            text = f"head by head, it is {', '.join(multiples)} times {name}; mind sign and scale"
+            if self.expected == "alibi":
+                slopes = times * alibi_slopes(len(times))
+                text += f", slopes are {slopes[:5]}{ALIBI}"
             yield text, times[:, None, None] * base
         if self.expected is None:  # it is compared with itself, so that laws say more
             return
@@ -144,21 +149,23 @@ def other_offsets(trial: Trial, longest: Floats) -> tuple[str, Floats]:
     # Of three rows: 0, 1, -1, 2, -2, 3. If several have the same values, the nearest to 0 is told.
     sources = np.array(sorted(range(beyond, -beyond, -1), key=abs))
     right = by_offset(longest)
-    found = [
+    places = [
         np.abs(right[sources] - entry).max(axis=1).argmin()
         for entry in by_offset(trial.given)
     ]
-    nearest = sources[found]
+    nearest = sources[places]
     query, key = np.indices(trial.given.shape[1:])
     offsets: Any = key - query
     wrong = np.array(sorted({*offsets[trial.ratio.max(axis=0) > 1]}, key=abs)[:6])
     instead = nearest[wrong]
     made = np.moveaxis(right[nearest[offsets]], 2, 0)  # (heads, queries, keys)
-    return (
-        f"{trial.words}: where key - query is {wrong}, it is what it is compared with where "
-        f"that is {instead}" + f" ({beyond} stands for 0)" * (beyond in instead),
-        np.where(np.abs(offsets) > beyond - 2, trial.given, made),
+    text = (
+        f"{trial.words}: where key - query is {wrong}, it is what it is compared with where that "
+        f"is {instead}"
     )
+    if beyond in instead:
+        text += f" ({beyond} stands for 0)"
+    return text, np.where(np.abs(offsets) > beyond - 2, trial.given, made)
 
 
 def by_offset(bias: Floats) -> Floats:
