@@ -97,9 +97,12 @@ def gives(make: Make, trials: list[Trial], near: float, in_part: bool) -> bool:
 
 def following(convention: Convention) -> Fault:
     """Return what isn't a fault, if it is meant: another convention, at its own frequencies."""
+    text = str(convention)
+    if convention.rotary and convention.share == 1:
+        text += "; the whole head turns"
     return Fault(
         "these are the numbers of another convention",
-        f"{convention}{'; the whole head turns' * (convention.rotary and convention.share == 1)}",
+        text,
         lambda call: convention.encoding(call.x, call.k).of(
             factor=call.factor, stretch=call.stretch
         ),
@@ -137,16 +140,16 @@ OTHER_POSITIONS = [
 def turning(trial: Trial) -> tuple[EncodingCall, Floats, float]:
     """Return the call, how far each pair turns from a position to the next, and the factor."""
     call: EncodingCall = trial.call
-    one, two = np.argsort(call.order)[np.array(call.pairs)]
+    first, second = np.argsort(call.order)[np.array(call.pairs)]
     given, still = (
-        rows[..., one] + 1j * rows[..., two]
+        rows[..., first] + 1j * rows[..., second]
         for rows in (trial.given, call.encode(0 * call.angles))
     )
     # exp(iθ) times the square of a length, or exp(-iθ) if the sine comes first
     turned = given * still.conj()
     # One row times the conjugate of that before it has the angle between them.
     between = turned[..., 1:, :] * turned[..., :-1, :].conj()
-    angles = np.angle(between.reshape(-1, len(one)).sum(axis=0))
+    angles = np.angle(between.reshape(-1, len(first)).sum(axis=0))
     step = np.diff(call.positions.flat[:2])  # or minus one, if it counts down
     step *= 1 if call.convention.rotary else -1
     factor = call.factor * np.abs(given).sum() / np.abs(still).sum()
@@ -218,9 +221,11 @@ RULED = (
 def other_turns(trials: list[Trial], of: Any) -> Iterator[Fault]:
     """Measure frequencies and factor at each width; yield what a function makes of the former."""
     measured = [turning(trial) for trial in by_width(trials).values()]
-    for each in zip(*(of(call, seen) for call, seen, _ in measured), strict=False):
+    for guesses in zip(*(of(call, seen) for call, seen, _ in measured), strict=False):
         fields: dict[int, Any] = {}
-        for (call, _, factor), (words, frequencies) in zip(measured, each, strict=True):
+        for (call, _, factor), (words, frequencies) in zip(
+            measured, guesses, strict=True
+        ):
             width = len(call.order)
             fields[width] = {"frequencies": frequencies, "factor": factor}
             text = f"{words} (attention_factor={factor:.8g}, widths=[{width}]); {RULED}"
