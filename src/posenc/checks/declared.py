@@ -205,11 +205,11 @@ class Declared:
         for one in [*likely, *(one for one in rarer if one.base == base)]:
             if causes.causes(known(self.kind), self.trials(one, usual)):
                 return one
-        some = [one for one in likely if one.base == base]
-        for one in some:
+        likeliest = [one for one in likely if one.base == base]
+        for one in likeliest:
             if causes.measured_causes(self.trials(one, usual)):
                 return one
-        return max(some, key=lambda one: self.share(one, sequences))
+        return max(likeliest, key=lambda one: self.share(one, sequences))
 
 
 def has_many_frequencies(rows: Floats) -> bool:
