@@ -120,10 +120,17 @@ add("table", "right: of one width", without_one_pair, widths=[16, 32])
 add("table", "values: pass `lambda n, d: encode(n + 2, d)[..., 2:, :]`, with", padded)
 add("table", "right: behind padding", lambda n, d: padded(n + 2, d)[..., 2:, :])
 add("table", "values: minus sign", checks.Convention(base=1e-4, first=2).table)
-add(
+add_all(
     "table",
-    "values: no known fault",  # frequencies are seen but for whole turns
-    checks.Convention("sin, cos", "d/2 - 1", base=1 / 500_000).table,
+    {
+        # Frequencies are seen but for whole turns.
+        "values: no known fault": checks.Convention(
+            "sin, cos", "d/2 - 1", base=1 / 500_000
+        ).table,
+        "values: slipped parenthesis": lambda n, d: checks.Convention(
+            "sin, cos", base=np.exp(d)
+        ).table(n, d),
+    },
     convention="tensor2tensor",
 )
 add("table", "right: of width two", table, widths=2)

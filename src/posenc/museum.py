@@ -194,7 +194,7 @@ FAULTS = [
             (
                 "slipped parenthesis",
                 "pair i turns by e^(-2i); write `/ (d // 2)` for `/ d // 2`",
-                # Rounded down, the exponent's factor is -1, whatever the divisor.
+                # Of a usual width, the exponent's factor is rounded down to -1.
                 lambda p, base: np.exp(-2.0 * np.arange(len(p))),
                 "4",
             ),
