@@ -118,10 +118,8 @@ class Bias(Subject):
             - right,
         }.items():
             # The multiple that comes nearest, Σ given·base / Σ base² (heads,); of zeros, any does.
-            size, along = (
-                np.einsum("hqk,hqk->h", bias, base) for bias in (base, given)
-            )
-            times = along / (size + 1e-300)
+            size = np.einsum("hqk,hqk->h", base, base) + 1e-300
+            times = np.einsum("hqk,hqk->h", base, given) / size
             multiples = [f"{multiple:.4g}" for multiple in times]
             if len({*multiples}) == 1:  # of all heads
                 multiples = multiples[:1]

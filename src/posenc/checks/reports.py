@@ -123,8 +123,8 @@ class Report:
         if not isinstance(reasons, Mapping):
             import tomllib  # not among what a page loads
 
-            subjects: dict[str, dict[str, str]]
-            subjects = tomllib.loads(Path(reasons).read_text("utf-8"))
+            text = Path(reasons).read_text("utf-8")
+            subjects: dict[str, dict[str, str]] = tomllib.loads(text)
             reasons = subjects.get(self.subject, {})
         rows = {row.law: row for row in self.rows}
         for law, reason in reasons.items():
