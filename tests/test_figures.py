@@ -168,9 +168,10 @@ def test_a_guide_shows_that_moving_both_changes_nothing_unless_added(desk, place
 def test_the_landscape_is_drawn_anew_for_another_width_and_base(desk):
     """The key's dot, which is drawn apart from it, stands on it."""
     page = show(desk, "turning")
-    for width, base in [(1280, 10_000), (1280, 1000), (390, 1000)]:
-        page.set_viewport_size({"width": width, "height": 800})
+    for width, rows, base in [(1280, 1, 10_000), (1280, 1, 1000), (390, 2, 1000)]:
         show_state(page, query=15, key=9, base=base)
+        page.set_viewport_size({"width": width, "height": 800})
+        expect(page.figure.locator(".row")).to_have_count(rows)
         figure = page.figure.element_handle()
         page.wait_for_function("(figure) => standsOnLand(figure)", arg=figure)
 
@@ -219,6 +220,6 @@ def test_a_finger_takes_a_word_along_and_else_scrolls_the_page(visit):
     swipe(page.get_by_label("dog"), 130)  # down to the second row
     wait_until(page, "key === 9")
     assert page.evaluate("scrollY") == 0
-    swipe(page.figure.locator(".curve").last, -120)
+    swipe(page.figure.locator("svg[role=group]"), -120)
     page.wait_for_function("() => scrollY > 50")
     assert state_of(page)["key"] == 9
